@@ -1,0 +1,175 @@
+package topology
+
+import (
+	"net/netip"
+
+	"cnuas/internal/sim"
+)
+
+// Spec is a complete fabric as data. It is a result: Load and Parse make it,
+// and Validate holds for what they return. Everything is in the order of the
+// file; indexes are positions in the slices of the Spec.
+type Spec struct {
+	Name string // name of the fabric: the key name, or the file's stem
+	File string `json:"-"` // where it came from, for messages; not part of the fabric
+	Seed uint64 // of every random stream of the run
+
+	Nodes    []Node
+	Switches []Switch
+	Links    []Link
+	Subnets  []Subnet
+}
+
+// Stack names what sends RDMA frames in a node.
+type Stack string
+
+// Stacks. StackRXE and StackSIW are known names that this version does not run.
+const (
+	StackSoft Stack = "soft" // the Go HCA
+	StackNone Stack = "none" // plain kernel networking
+	StackRXE  Stack = "rxe"  // the kernel's rdma_rxe
+	StackSIW  Stack = "siw"  // the kernel's siw
+)
+
+// Node is a host: a network namespace called Name.
+type Node struct {
+	Name       string // namespace name
+	Stack      Stack
+	Interfaces []Interface // at least one; eth0 first
+	RoCEDSCP   uint8       // 0-63: DSCP of queue pairs whose address vector has traffic class 0
+	CNPDSCP    uint8       // 0-63: DSCP of congestion notification packets
+	IgnorePFC  bool        // a station that does not obey pause frames
+	QoS        QoS         // how the NIC classifies and schedules; buffer figures are not used
+}
+
+// Interface is an Ethernet port of a node.
+type Interface struct {
+	Name     string // "eth0"
+	MAC      MAC
+	MTU      int            // IP MTU in bytes, 68-65521
+	Addrs    []netip.Prefix // IPv4 first
+	Gateway4 netip.Addr     `json:",omitzero"` // default route; only on one interface of the node
+	Gateway6 netip.Addr     `json:",omitzero"`
+	Link     int            // index into Spec.Links
+	Subnet   int            // index into Spec.Subnets
+}
+
+// Mode says how a switch joins its ports.
+type Mode string
+
+// Modes of a switch.
+const (
+	// Bridge forwards by MAC address inside VLANs (IEEE 802.1Q).
+	Bridge Mode = "bridge"
+	// Router has routed ports towards other routers and a router interface in
+	// each VLAN of its other ports; inside such a VLAN it bridges.
+	Router Mode = "router"
+)
+
+// Switch is an Ethernet switch.
+type Switch struct {
+	Name     string
+	Mode     Mode
+	MAC      MAC            // of the switch: router interfaces of VLANs use it
+	Loopback []netip.Prefix // the router's own addresses, /32 and /128; routed ports are unnumbered and use them
+	VLANs    []VLAN         // router interfaces, by ascending VID; none on a bridge
+	Ports    []SwitchPort   // by ascending Number, connected ones only
+	QoS      QoS
+}
+
+// VLAN is a router interface of a switch in one VLAN (an SVI).
+type VLAN struct {
+	ID     uint16         // VID 1-4094
+	Addrs  []netip.Prefix // the gateways of the hosts in it
+	Subnet int            // index into Spec.Subnets
+}
+
+// SwitchPort is one connected port of a switch.
+type SwitchPort struct {
+	Number int    // 1 or more, as users write it in "s1:1"
+	MAC    MAC    // source address of routed and control frames
+	Link   int    // index into Spec.Links
+	Routed bool   // a routed port: no VLAN, address of Switch.Loopback
+	PVID   uint16 `json:",omitempty"` // VLAN of untagged frames; 0: untagged frames are dropped
+	// Tagged are the VLANs that pass with a tag, ascending.
+	Tagged []uint16 `json:",omitempty"`
+	// Headroom is the bytes that can still arrive in one lossless priority
+	// after the port decided to send a pause; see Headroom.
+	Headroom int64
+}
+
+// Link joins two ports.
+type Link struct {
+	A, B  End
+	Rate  int64    // bits per second, both directions
+	Delay sim.Time // propagation, one way
+	Loss  float64  `json:",omitempty"` // probability [0,1) that a frame is lost, each direction
+	Down  bool     `json:",omitempty"` // the link starts down
+}
+
+// End is one end of a link. Either Node or Switch is an index, the other -1.
+type End struct {
+	Name   string // "h1:eth0", "s1:1"
+	Node   int    // index into Spec.Nodes, or -1
+	Switch int    // index into Spec.Switches, or -1
+	Port   int    // index into the Interfaces of the node or the Ports of the switch
+}
+
+// Subnet is one broadcast domain and its prefixes.
+type Subnet struct {
+	Prefixes []netip.Prefix // IPv4 first; masked
+	Members  []End          // interfaces of nodes
+}
+
+// Trust says which field of a frame gives its priority.
+type Trust string
+
+// Fields that give the priority.
+const (
+	TrustDSCP Trust = "dscp" // IP DSCP; frames without IP get QoS.Untagged
+	TrustPCP  Trust = "pcp"  // 802.1Q PCP; frames without tag get QoS.Untagged
+)
+
+// QoS is a resolved profile.
+type QoS struct {
+	Profile  string // name in the file; "default" if it has none
+	Trust    Trust
+	DSCP     [64]uint8 // priority of each DSCP
+	PCP      [8]uint8  // priority of each PCP
+	Untagged uint8     // priority of frames that lack the trusted field
+
+	PFC      bool        // pause frames are sent for Lossless; false: every priority is lossy
+	Lossless PrioritySet // empty if PFC is off
+	Buffer   int64       // bytes of packet memory of the switch, headroom included
+	// Alpha is the dynamic threshold of a queue: alpha x (free shared bytes).
+	Alpha float64
+	// Xoff and Xon are the static thresholds in bytes per ingress port and
+	// lossless priority: pause above Xoff, resume at Xon and below. Xoff 0:
+	// the threshold is dynamic by Alpha, and XonOffset below it resumes.
+	Xoff, Xon int64
+	XonOffset int64 // bytes
+	ECN       [8]ECN
+
+	Strict  PrioritySet // sent before all others, highest number first
+	Weights [8]uint16   // DWRR shares of the others, 1 or more
+}
+
+// ECN is the marking of one priority at the egress queue (RFC 3168 CE).
+type ECN struct {
+	Enable     bool
+	KMin, KMax int64   `json:",omitempty"` // bytes of queue: no mark below KMin, always above KMax
+	PMax       float64 `json:",omitempty"` // probability at KMax, (0,1]
+}
+
+// Route is a way that a router has to a prefix of another router.
+type Route struct {
+	Prefix   netip.Prefix
+	NextHops []NextHop // equal cost, ascending port; never empty
+}
+
+// NextHop is a routed port and the router behind it.
+type NextHop struct {
+	Port   int // index into Switch.Ports
+	MAC    MAC // of the port at the other end
+	Switch int // index into Spec.Switches of the router at the other end
+}
