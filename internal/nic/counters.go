@@ -1,0 +1,62 @@
+package nic
+
+import (
+	"fmt"
+
+	"cnuas/internal/frame"
+)
+
+// DropReason says why the NIC dropped a frame.
+type DropReason uint8
+
+// The reasons.
+const (
+	DropMalformed DropReason = iota // no complete Ethernet header
+	DropOtherMAC                    // unicast for another station
+	DropNoHost                      // for the kernel, and there is none
+	DropControl                     // MAC control that is not PFC
+	DropLinkDown                    // from the kernel while the link was down
+	NumDropReasons
+)
+
+var dropNames = [NumDropReasons]string{"malformed", "other_mac", "no_host", "mac_control", "link_down"}
+
+// String returns the reason as counters show it.
+func (r DropReason) String() string {
+	if r < NumDropReasons {
+		return dropNames[r]
+	}
+	return fmt.Sprintf("drop_%d", uint8(r))
+}
+
+// Count is frames and their bytes from destination address to FCS.
+type Count struct{ Frames, Bytes uint64 }
+
+func (c *Count) add(f *frame.Frame) {
+	c.Frames++
+	c.Bytes += uint64(f.Len)
+}
+
+// Counters of a NIC. What the link counts is in link.Port and link.Pause.
+type Counters struct {
+	TxHost   [8]Count // sent for the kernel, by priority
+	TxSource [8]Count // sent for the HCA, by priority
+	FromHost Count    // taken from the kernel
+	HostPeak int64    // most bytes of the kernel that ever waited
+
+	Received Count // all that arrived
+	RxHost   Count // given to the kernel
+	RxSource Count // given to the HCA
+	RxPFC    uint64
+	TxPFC    uint64 // by Storm
+
+	Drops [NumDropReasons]uint64
+}
+
+func (n *NIC) drop(f *frame.Frame, r DropReason) {
+	n.count.Drops[r]++
+	n.pool.Put(f)
+}
+
+// Counters returns a copy of the counters.
+func (n *NIC) Counters() Counters { return n.count }
