@@ -50,13 +50,41 @@ type Counters struct {
 	RxPFC    uint64
 	TxPFC    uint64 // by Storm
 
-	Drops [NumDropReasons]uint64
+	TxDrops [NumDropReasons]uint64 // of the kernel's frames, before they left
+	RxDrops [NumDropReasons]uint64 // of frames that arrived
 }
 
-func (n *NIC) drop(f *frame.Frame, r DropReason) {
-	n.count.Drops[r]++
+func (n *NIC) dropTx(f *frame.Frame, r DropReason) {
+	n.count.TxDrops[r]++
+	n.pool.Put(f)
+}
+
+func (n *NIC) dropRx(f *frame.Frame, r DropReason) {
+	n.count.RxDrops[r]++
 	n.pool.Put(f)
 }
 
 // Counters returns a copy of the counters.
 func (n *NIC) Counters() Counters { return n.count }
+
+// Conservation checks that every frame that came in went somewhere or still
+// waits; the error names what does not add up.
+func (n *NIC) Conservation() error {
+	c := &n.count
+	var sent, waits, tx, rx uint64
+	for p := range c.TxHost {
+		sent += c.TxHost[p].Frames
+		waits += uint64(n.queue[p].Len())
+	}
+	for r := range c.TxDrops {
+		tx += c.TxDrops[r]
+		rx += c.RxDrops[r]
+	}
+	if c.FromHost.Frames != sent+waits+tx {
+		return fmt.Errorf("nic %s: the kernel gave %d frames, of which %d were sent, %d wait, %d were dropped", n.cfg.Name, c.FromHost.Frames, sent, waits, tx)
+	}
+	if got := c.RxHost.Frames + c.RxSource.Frames + c.RxPFC; c.Received.Frames != got+rx {
+		return fmt.Errorf("nic %s: %d frames arrived, %d were used, %d dropped", n.cfg.Name, c.Received.Frames, got, rx)
+	}
+	return nil
+}

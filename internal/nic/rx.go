@@ -9,7 +9,7 @@ import (
 func (n *NIC) Receive(_ int, f *frame.Frame) {
 	n.count.Received.add(f)
 	if !f.Parse() {
-		n.drop(f, DropMalformed)
+		n.dropRx(f, DropMalformed)
 		return
 	}
 	l := &f.Meta.Layers
@@ -27,11 +27,11 @@ func (n *NIC) Receive(_ int, f *frame.Frame) {
 		}
 	case d[0]&1 != 0: // group address, the broadcast address included
 	default:
-		n.drop(f, DropOtherMAC)
+		n.dropRx(f, DropOtherMAC)
 		return
 	}
 	if n.host == nil {
-		n.drop(f, DropNoHost)
+		n.dropRx(f, DropNoHost)
 		return
 	}
 	n.count.RxHost.add(f)
@@ -42,7 +42,7 @@ func (n *NIC) Receive(_ int, f *frame.Frame) {
 // 802.3-2018 clause 31.3).
 func (n *NIC) control(f *frame.Frame) {
 	if !n.pause.Apply(f) {
-		n.drop(f, DropControl)
+		n.dropRx(f, DropControl)
 		return
 	}
 	n.count.RxPFC++

@@ -16,11 +16,11 @@ const maxLead = 16384
 func (n *NIC) FromHost(f *frame.Frame) {
 	n.count.FromHost.add(f)
 	if !f.Parse() {
-		n.drop(f, DropMalformed)
+		n.dropTx(f, DropMalformed)
 		return
 	}
 	if !n.port.Up() {
-		n.drop(f, DropLinkDown)
+		n.dropTx(f, DropLinkDown)
 		return
 	}
 	p := n.cfg.Classifier.Priority(&f.Meta.Layers)
@@ -108,7 +108,7 @@ func (n *NIC) resume() {
 func (n *NIC) flush() {
 	for p := range n.queue {
 		for n.queue[p].Len() > 0 {
-			n.drop(n.pop(p), DropLinkDown)
+			n.dropTx(n.pop(p), DropLinkDown)
 		}
 	}
 	if n.full {
