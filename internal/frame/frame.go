@@ -8,6 +8,8 @@
 package frame
 
 import (
+	"encoding/binary"
+
 	"cnuas/internal/sim"
 	"cnuas/internal/wire"
 )
@@ -119,15 +121,33 @@ func (f *Frame) WireLen() {
 // the ICRC, computed now if it was deferred. It is not padded to the minimum.
 func (f *Frame) AppendTo(b []byte) []byte {
 	start := len(b)
+	b = f.AppendOpen(b)
+	f.SealICRC(b[start:])
+	return b
+}
+
+// AppendOpen is AppendTo with zeros in the place of a deferred ICRC, for who
+// looks at the headers before deciding that the frame is wanted.
+func (f *Frame) AppendOpen(b []byte) []byte {
 	b = append(b, f.Data...)
 	b = append(b, f.Pay...)
 	if f.Meta.ICRCDeferred {
-		b = append(b, 0, 0, 0)[:len(b)+int(f.Meta.Pad)]
-		f.Parse()
-		crc := wire.ICRC(b[start:], int(f.Meta.Layers.L3))
-		b = append(b, byte(crc), byte(crc>>8), byte(crc>>16), byte(crc>>24))
+		var zero [3 + wire.ICRCLen]byte
+		b = append(b, zero[:f.Meta.Pad+wire.ICRCLen]...)
 	}
 	return b
+}
+
+// SealICRC computes a deferred ICRC into its place at the end of b, which is
+// what AppendOpen appended.
+func (f *Frame) SealICRC(b []byte) {
+	if !f.Meta.ICRCDeferred {
+		return
+	}
+	f.Parse()
+	n := len(b) - wire.ICRCLen
+	crc := wire.ICRC(b[:n], int(f.Meta.Layers.L3))
+	binary.LittleEndian.PutUint32(b[n:], crc) // least significant byte first
 }
 
 // Shift moves the beginning of Data by n bytes: positive n cuts, negative n
