@@ -185,6 +185,7 @@ const (
 	EventPortErr     EventType = 10
 	EventGIDChange   EventType = 18
 	EventDeviceFatal EventType = 8
+	EventSQDrained   EventType = 5
 )
 
 // Errors that verbs return. Package uverbs maps each to an errno.

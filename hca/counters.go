@@ -1,0 +1,61 @@
+package hca
+
+// Counters are what a device has counted since it was made. Bytes are frame
+// lengths from destination address to FCS.
+type Counters struct {
+	TxFrames, TxBytes uint64 // RoCE frames handed to the NIC
+	RxFrames, RxBytes uint64 // RoCE frames that the NIC handed up
+
+	TxRequests, RxRequests       uint64 // request packets; received: in order
+	TxResponses, RxResponses     uint64 // READ responses and atomic acknowledges
+	TxAcks, RxAcks               uint64 // positive
+	TxRNRNaks, RxRNRNaks         uint64
+	TxSeqNaks, RxSeqNaks         uint64 // PSN sequence error
+	TxInvalidNaks, RxInvalidNaks uint64 // invalid request
+	TxAccessNaks, RxAccessNaks   uint64 // remote access error
+	TxOpNaks, RxOpNaks           uint64 // remote operational error
+
+	Retransmitted  uint64 // request packets sent again
+	Timeouts       uint64 // local ACK timeouts that led to a retry or an error
+	ImpliedNaks    uint64 // gaps in READ and atomic responses
+	RNRWaits       uint64 // RNR timers waited for
+	RetryExceeded  uint64 // queue pairs that gave up
+	Duplicates     uint64 // requests received again
+	OutOfSequence  uint64 // requests received beyond a gap
+	RxStale        uint64 // responses that acknowledge nothing outstanding
+	LocalErrors    uint64 // work requests that failed locally: keys, lengths, opcodes
+	MemoryFailures uint64 // copies to or from a program's memory that failed
+	CQOverruns     uint64
+
+	CNPSent, CNPReceived uint64
+	ECNMarked            uint64 // frames received with CE
+
+	Dropped [NumDropReasons]uint64
+}
+
+// DropReason says why a received frame was not used.
+type DropReason uint8
+
+// Reasons for a drop.
+const (
+	DropMalformed   DropReason = iota // headers or lengths do not add up
+	DropICRC                          // invariant CRC wrong
+	DropOpcode                        // opcode not known, or not of the queue pair's service
+	DropPKey                          // P_Key not the default one
+	DropNoQP                          // no such queue pair
+	DropQPState                       // the queue pair's state does not receive
+	DropAddress                       // addresses are not those of the connection
+	DropOutOfOrder                    // request beyond a gap
+	DropStale                         // response that is not expected
+	DropRNR                           // no receive work request
+	NumDropReasons
+)
+
+// String names the reason.
+func (r DropReason) String() string {
+	names := [NumDropReasons]string{"malformed", "icrc", "opcode", "pkey", "no qp", "qp state", "address", "out of order", "stale", "rnr"}
+	if r < NumDropReasons {
+		return names[r]
+	}
+	return "unknown"
+}

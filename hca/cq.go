@@ -1,0 +1,79 @@
+package hca
+
+import "cnuas/hca/ring"
+
+// CQ is a completion queue (IBTA vol. 1 §10.8).
+type CQ struct {
+	// UserHandle is for the owner's use.
+	UserHandle uint64
+
+	ctx   *Context
+	ring  *ring.Ring
+	event func(*CQ)
+	users int // queue pairs
+	gone  bool
+	fail  bool // overran: nothing more is written
+
+	prod  uint32 // next slot to write
+	pub   uint32 // published so far
+	dirty bool   // in the batch's list
+
+	armed     armState
+	news      bool // completions since the last commit
+	solicited bool // one of them solicited or in error
+}
+
+type armState uint8
+
+const (
+	unarmed armState = iota
+	armedNext
+	armedSolicited
+)
+
+// CreateCQ makes a completion queue over r, whose slots have ring.CQELen
+// bytes. event is called when the queue is armed and a completion that meets
+// the arming has been published; it may be nil.
+func (c *Context) CreateCQ(r *ring.Ring, event func(*CQ)) (*CQ, error) {
+	switch {
+	case c.closed || r == nil || r.Elem() < ring.CQELen || r.Slots() > MaxCQE+1:
+		return nil, ErrInvalid
+	case c.dev.nCQ >= c.dev.cfg.MaxCQ:
+		return nil, ErrNoMemory
+	}
+	c.dev.nCQ++
+	q := &CQ{ctx: c, ring: r, event: event}
+	c.cqs = append(c.cqs, q)
+	return q, nil
+}
+
+// Ring returns the memory of the queue.
+func (q *CQ) Ring() *ring.Ring { return q.ring }
+
+// Arm asks for one event, at the next completion or at the next that is
+// solicited or in error (IBTA vol. 1 §11.4.2.2).
+func (q *CQ) Arm(solicitedOnly bool) {
+	if !solicitedOnly {
+		q.armed = armedNext
+	} else if q.armed == unarmed {
+		q.armed = armedSolicited
+	}
+}
+
+// Destroy frees the queue: ErrBusy while queue pairs use it.
+func (q *CQ) Destroy() error {
+	if q.gone {
+		return ErrInvalid
+	}
+	if q.users > 0 {
+		return ErrBusy
+	}
+	q.remove()
+	return nil
+}
+
+func (q *CQ) remove() {
+	q.gone = true
+	q.ctx.dev.nCQ--
+	drop(&q.ctx.cqs, q)
+}

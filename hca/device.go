@@ -1,0 +1,154 @@
+package hca
+
+import (
+	"math/rand/v2"
+
+	"cnuas/internal/frame"
+	"cnuas/internal/sim"
+)
+
+// GIDEntry is an entry of the port's GID table. All are of type RoCE v2.
+type GIDEntry struct {
+	GID   GID
+	Valid bool
+}
+
+// Event is an asynchronous event of a context.
+type Event struct {
+	Type EventType
+	Port uint8 // events of a port
+	CQ   *CQ   // events of a completion queue
+	QP   *QP   // events of a queue pair
+}
+
+// Device is an HCA with one RoCEv2 port. It is a nic.Source: the node's NIC
+// pulls frames from it and hands it those that arrive.
+type Device struct {
+	cfg   Config
+	eng   *sim.Engine
+	proc  *sim.Proc
+	pool  *frame.Pool
+	batch *Batch
+	auto  bool // no batch was given: effects apply at once
+	keys  *rand.ChaCha8
+	rand  *sim.Rand
+	kick  func()
+
+	gids [MaxGIDs]GIDEntry
+	up   bool
+	mtu  uint8 // code of the active MTU
+
+	contexts []*Context
+	qps      qpTable
+	mrs      mrTable
+	nPD, nCQ int
+
+	active    []*QP // what Sweep looks at
+	ready     [8]qpList
+	readyMask uint8
+	wantKick  bool
+
+	slab     *frame.Slab
+	slabUsed int
+
+	ctr Counters
+}
+
+// New returns a device without GIDs. batch collects what the device does to
+// programs' memories and queues until it is committed; several devices of an
+// engine share one. With batch nil effects apply at once.
+func New(e *sim.Engine, pool *frame.Pool, batch *Batch, cfg Config) *Device {
+	cfg.setDefaults()
+	d := &Device{
+		cfg: cfg, eng: e, proc: e.NewProc(), pool: pool, batch: batch,
+		keys: rand.NewChaCha8(cfg.KeySeed), up: true, kick: func() {},
+	}
+	if batch == nil {
+		d.batch, d.auto = NewBatch(), true
+	}
+	d.rand = d.proc.NewRand(0x4ca)
+	d.mtu = activeMTU(cfg.MTU)
+	d.qps.init(cfg.MaxQP)
+	d.mrs.init()
+	return d
+}
+
+// overhead is what RoCEv2 needs of an IP packet besides its payload: IPv6, UDP,
+// BTH, the longest extension header (AtomicETH) and ICRC.
+const overhead = 40 + 8 + 12 + 28 + 4
+
+func activeMTU(ip int) uint8 {
+	m := uint8(1)
+	for m < 5 && 256<<m+overhead <= ip {
+		m++
+	}
+	return m
+}
+
+// Name of the device.
+func (d *Device) Name() string { return d.cfg.Name }
+
+// Config returns the configuration with its defaults filled in.
+func (d *Device) Config() *Config { return &d.cfg }
+
+// ActiveMTU is the code of the port's MTU: 1 for 256 bytes to 5 for 4096.
+func (d *Device) ActiveMTU() uint8 { return d.mtu }
+
+// Up tells whether the port's link is up.
+func (d *Device) Up() bool { return d.up }
+
+// SetKick gives the function that is called when Ready may have become
+// non-zero.
+func (d *Device) SetKick(f func()) { d.kick = f }
+
+// SetGID sets an entry of the GID table: index 0 is the link-local GID, 1 the
+// IPv4-mapped one. An index outside the table is ignored.
+func (d *Device) SetGID(index int, g GIDEntry) {
+	if index < 0 || index >= MaxGIDs || d.gids[index] == g {
+		return
+	}
+	d.gids[index] = g
+	d.broadcast(Event{Type: EventGIDChange, Port: 1})
+	d.leave()
+}
+
+// GIDs returns the GID table. The caller does not change it.
+func (d *Device) GIDs() []GIDEntry { return d.gids[:] }
+
+// LinkChanged tells the device that its port's link went down or came up.
+func (d *Device) LinkChanged(up bool) {
+	if d.up == up {
+		return
+	}
+	d.up = up
+	t := EventPortErr
+	if up {
+		t = EventPortActive
+	}
+	d.broadcast(Event{Type: t, Port: 1})
+	d.wantKick = d.wantKick || up
+	d.leave()
+}
+
+func (d *Device) broadcast(e Event) {
+	for _, c := range d.contexts {
+		if c.async != nil {
+			c.async(e)
+		}
+	}
+}
+
+// Counters returns a copy of the device's counters.
+func (d *Device) Counters() Counters { return d.ctr }
+
+// leave ends every entry point of the device: what was put off until its state
+// is consistent happens now.
+func (d *Device) leave() {
+	if d.auto {
+		d.batch.Commit()
+	}
+	if d.wantKick {
+		d.wantKick = false
+		d.kick()
+	}
+}
