@@ -15,8 +15,9 @@ func Parse(name string, data []byte) (*Spec, Problems) {
 // Validate checks the invariants of a Spec.
 func (s *Spec) Validate() error { return errNotYet }
 
-// Routes returns the routes of switch number sw to the prefixes of others.
-func (s *Spec) Routes(sw int) []Route { return nil }
+// Routes returns for each switch, by index, its routes to the prefixes of
+// others.
+func (s *Spec) Routes() [][]Route { return nil }
 
 // LoadEstimate is what a fabric at full load asks of the machine.
 type LoadEstimate struct {

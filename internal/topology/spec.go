@@ -11,13 +11,15 @@ import (
 // file; indexes are positions in the slices of the Spec.
 type Spec struct {
 	Name string // name of the fabric: the key name, or the file's stem
-	File string `json:"-"` // where it came from, for messages; not part of the fabric
 	Seed uint64 // of every random stream of the run
 
 	Nodes    []Node
 	Switches []Switch
 	Links    []Link
 	Subnets  []Subnet
+
+	File     string   `json:"-"` // where it came from, for messages
+	Warnings Problems `json:"-"` // what lint found questionable
 }
 
 // Stack names what sends RDMA frames in a node.
@@ -141,8 +143,10 @@ type QoS struct {
 	PFC      bool        // pause frames are sent for Lossless; false: every priority is lossy
 	Lossless PrioritySet // empty if PFC is off
 	Buffer   int64       // bytes of packet memory of the switch, headroom included
-	// Alpha is the dynamic threshold of a queue: alpha x (free shared bytes).
-	Alpha float64
+	// Alpha is the dynamic pause threshold of an ingress port and lossless
+	// priority: alpha x (free shared bytes). AlphaLossy is the dynamic limit of
+	// an egress queue of another priority.
+	Alpha, AlphaLossy float64
 	// Xoff and Xon are the static thresholds in bytes per ingress port and
 	// lossless priority: pause above Xoff, resume at Xon and below. Xoff 0:
 	// the threshold is dynamic by Alpha, and XonOffset below it resumes.
