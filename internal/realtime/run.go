@@ -34,6 +34,8 @@ func (l *Loop) Run() error {
 		return ErrClosed
 	}
 	l.began = true
+	l.t0 = time.Now()
+	l.clock.origin = l.eng.Now()
 	l.mu.Unlock()
 	end := make(chan error)
 	go func() {
@@ -45,13 +47,6 @@ func (l *Loop) Run() error {
 }
 
 func (l *Loop) run() error {
-	if err := l.thread(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	l.t0 = time.Now()
-	l.clock.origin = l.eng.Now()
-	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
 		l.st.cpu = l.cpu()
@@ -61,6 +56,9 @@ func (l *Loop) run() error {
 		l.mu.Unlock()
 	}()
 
+	if err := l.thread(); err != nil {
+		return err
+	}
 	s := sleeper{l: l}
 	for !l.stop.Load() {
 		l.mu.Lock()

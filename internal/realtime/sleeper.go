@@ -8,13 +8,13 @@ import (
 
 // sleeper decides when the loop sleeps and for how long.
 type sleeper struct {
-	l       *Loop
-	slept   bool          // the present turn follows a sleep
-	woke    time.Duration // when the last sleep ended
-	idle    time.Duration // since when turns find nothing; valid if idling
-	idling  bool
-	wqes0   uint64 // work requests taken before the last sleep
-	armed   bool
+	l      *Loop
+	slept  bool          // the present turn follows a sleep
+	woke   time.Duration // when the last sleep ended
+	idle   time.Duration // since when turns find nothing; valid if idling
+	idling bool
+	wqes0  uint64 // work requests taken before the last sleep
+	armed  bool
 }
 
 // decide is called at the end of a turn that began at wall. If the loop is to
