@@ -1,0 +1,82 @@
+package host
+
+import (
+	"bytes"
+
+	"golang.org/x/sys/unix"
+)
+
+// read is the fallback of ask: the text of /proc/net/packet, for kernels
+// without packet_diag.
+func (w *Watch) read(ifindex int) bool {
+	if w.proc < 0 {
+		return false
+	}
+	n, err := unix.Pread(w.proc, w.buf[:], 0)
+	if err != nil || n <= 0 {
+		return false
+	}
+	return parseProc(w.buf[:n], ifindex)
+}
+
+// parseProc looks for a socket that sees IP frames of the interface. Columns
+// (net/packet/af_packet.c, packet_seq_show), after a line of headings:
+//
+//	sk RefCnt Type Proto(hex) Iface R Rmem User Inode
+func parseProc(b []byte, ifindex int) bool {
+	for first := true; len(b) > 0; first = false {
+		line := b
+		if i := bytes.IndexByte(b, '\n'); i >= 0 {
+			line, b = b[:i], b[i+1:]
+		} else {
+			b = nil
+		}
+		if first {
+			continue
+		}
+		proto, iface := column(line, 3), column(line, 4)
+		if len(proto) == 0 || len(iface) == 0 {
+			continue
+		}
+		i := number(iface, 10)
+		if ipProtocol(uint16(number(proto, 16))) && (i == 0 || i == ifindex) {
+			return true
+		}
+	}
+	return false
+}
+
+// column returns the i-th word of a line without allocating.
+func column(line []byte, i int) []byte {
+	for ; len(line) > 0 || i == 0; i-- {
+		line = bytes.TrimLeft(line, " ")
+		end := bytes.IndexByte(line, ' ')
+		if end < 0 {
+			end = len(line)
+		}
+		if i == 0 {
+			return line[:end]
+		}
+		line = line[end:]
+	}
+	return nil
+}
+
+// number reads an unsigned number; -1 if b is none.
+func number(b []byte, base int) int {
+	n := 0
+	for _, c := range b {
+		d := base
+		switch {
+		case c >= '0' && c <= '9':
+			d = int(c - '0')
+		case c >= 'a' && c <= 'f':
+			d = int(c-'a') + 10
+		}
+		if d >= base || n > 1<<31 {
+			return -1
+		}
+		n = n*base + d
+	}
+	return n
+}
