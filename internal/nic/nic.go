@@ -66,6 +66,9 @@ type NIC struct {
 	full    bool          // Accepts is false
 	lead    [8]int32      // bytes that the HCA is ahead of the kernel in a priority
 
+	choosing bool // in Dequeue
+	kicked   bool // Kick was called meanwhile
+
 	storm storm
 	count Counters
 }
@@ -107,7 +110,13 @@ func (n *NIC) SetSource(s Source) { n.src = s }
 func (n *NIC) SetHost(h Host) { n.host = h }
 
 // Kick tells the NIC that Source.Ready may have become other than zero.
-func (n *NIC) Kick() { n.port.Kick() }
+func (n *NIC) Kick() {
+	if n.choosing {
+		n.kicked = true
+		return
+	}
+	n.port.Kick()
+}
 
 // LinkChanged implements link.LinkWatcher. What the kernel had queued is lost
 // with the carrier; the HCA keeps its own frames and retransmits.

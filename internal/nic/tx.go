@@ -32,7 +32,7 @@ func (n *NIC) FromHost(f *frame.Frame) {
 	if n.held >= n.cfg.HostBuffer {
 		n.full = true
 	}
-	n.port.Kick()
+	n.Kick()
 }
 
 // Accepts tells whether the kernel's frames should be read on. It becomes false
@@ -41,8 +41,21 @@ func (n *NIC) FromHost(f *frame.Frame) {
 // so one that stays stopped for long stops the kernel's others as well.
 func (n *NIC) Accepts() bool { return !n.full }
 
-// Dequeue implements link.Device.
+// Dequeue implements link.Device. What the HCA or the kernel does meanwhile
+// (either may send from within Next and Resume) must not reach the port, which
+// would begin a second frame while this one is being chosen.
 func (n *NIC) Dequeue(int) *frame.Frame {
+	n.choosing = true
+	f := n.choose()
+	for f == nil && n.kicked {
+		n.kicked = false
+		f = n.choose()
+	}
+	n.choosing, n.kicked = false, false
+	return f
+}
+
+func (n *NIC) choose() *frame.Frame {
 	open := ^n.pause.Paused()
 	kernel, hca := n.waiting&open, uint8(0)
 	if n.src != nil {
@@ -58,31 +71,41 @@ func (n *NIC) Dequeue(int) *frame.Frame {
 		if !both {
 			n.lead[p] = 0
 		}
-		if hca&bit != 0 && (!both || n.lead[p] <= 0) {
-			f := n.src.Next(p)
-			if f == nil {
-				hca &^= bit
-				continue
-			}
-			f.Meta.Priority = uint8(p)
-			n.sched.Charge(p, int(f.Len))
-			if both {
-				n.lead[p] = min(n.lead[p]+f.Len, maxLead)
-			}
-			n.count.TxSource[p].add(f)
+		if hca&bit == 0 || both && n.lead[p] > 0 {
+			return n.fromQueue(p, both)
+		}
+		if f := n.fromSource(p, both); f != nil {
 			return f
 		}
-		f := n.pop(p)
-		n.sched.Charge(p, int(f.Len))
-		if both {
-			n.lead[p] = max(n.lead[p]-f.Len, -maxLead)
-		}
-		n.count.TxHost[p].add(f)
-		if n.full && n.held <= n.cfg.HostBuffer/2 {
-			n.resume()
-		}
-		return f
+		hca &^= bit
 	}
+}
+
+func (n *NIC) fromSource(p int, both bool) *frame.Frame {
+	f := n.src.Next(p)
+	if f == nil {
+		return nil
+	}
+	f.Meta.Priority = uint8(p)
+	n.sched.Charge(p, int(f.Len))
+	if both {
+		n.lead[p] = min(n.lead[p]+f.Len, maxLead)
+	}
+	n.count.TxSource[p].add(f)
+	return f
+}
+
+func (n *NIC) fromQueue(p int, both bool) *frame.Frame {
+	f := n.pop(p)
+	n.sched.Charge(p, int(f.Len))
+	if both {
+		n.lead[p] = max(n.lead[p]-f.Len, -maxLead)
+	}
+	n.count.TxHost[p].add(f)
+	if n.full && n.held <= n.cfg.HostBuffer/2 {
+		n.resume()
+	}
+	return f
 }
 
 func (n *NIC) pop(p int) *frame.Frame {
@@ -97,6 +120,8 @@ func (n *NIC) pop(p int) *frame.Frame {
 	return f
 }
 
+// resume tells the kernel to go on. Within Dequeue the frames that it sends at
+// once are only queued.
 func (n *NIC) resume() {
 	n.full = false
 	if n.host != nil {

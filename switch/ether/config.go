@@ -60,21 +60,23 @@ type PortConfig struct {
 	Headroom int64
 }
 
-// PFC thresholds of one lossless priority, in bytes held per ingress port.
+// PFC thresholds of one lossless priority, in bytes held per ingress port. What
+// a port holds above Xoff goes to its headroom and stops the sender; it resumes
+// when the headroom is empty and the rest at or below Xon.
 type PFC struct {
 	Xoff int64 // static threshold; 0: dynamic by Alpha
-	Xon  int64 // resume at or below Xoff-Xon... see XonOffset; only with a static Xoff; 0: Xoff/2
-	// Alpha of the dynamic threshold: Xoff at Alpha x (free shared buffer);
-	// 0: 1/8. Resume is XonOffset below the threshold.
-	Alpha     float64
-	XonOffset int64 // 0: 18 KiB (the reference profile of SONiC)
-	Headroom  int64 // default of PortConfig.Headroom; 0: that of a 100 Gb/s link of 100 m with 9216-byte frames
+	Xon  int64 // with a static Xoff; 0: Xoff/2
+
+	Alpha     float64 // dynamic threshold: Alpha x (free shared buffer); 0: 1/8
+	XonOffset int64   // resume this far below the dynamic threshold, but not below half of it; 0: 18 KiB
+
+	Headroom int64 // default of PortConfig.Headroom; 0: that of 100 Gb/s, 500 ns, 9216 bytes
 }
 
-// Lossy limits of one priority without PFC.
+// Lossy limits of one priority without PFC, in bytes per egress queue.
 type Lossy struct {
-	Alpha float64 // a queue may hold Alpha x (free shared buffer); 0: 1
-	Limit int64   // and at the most this many bytes; 0: no static limit
+	Alpha float64 // Alpha x (free shared buffer); 0: 1
+	Limit int64   // and at the most this; 0: no static limit
 }
 
 // ECN marking of one priority's queues: none up to KMin, with a probability
