@@ -1,31 +1,129 @@
 package topology
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
-var errNotYet = errors.New("topology: loader not built yet")
+	"cnuas/topologies"
 
-// Load reads the topology file at path, or the shipped one of that name.
-func Load(path string) (*Spec, error) { return nil, errNotYet }
+	"github.com/BurntSushi/toml"
+)
 
-// Parse reads a topology file from memory.
+// maxFile bounds a file in bytes: a fabric of 1024 hosts written out by hand
+// has about 150 KB.
+const maxFile = 1 << 20
+
+// Load reads the topology file at path. If there is no such file and path is a
+// bare name, it is looked for among the shipped ones: "two-hosts". The error
+// holds Problems, errors and warnings, if the file is at fault; warnings alone
+// are in Spec.Warnings.
+func Load(path string) (*Spec, error) {
+	data, err := os.ReadFile(path)
+	file := path
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(path) == path {
+		name := strings.TrimSuffix(path, ".toml")
+		if shipped, e := topologies.Files.ReadFile(name + ".toml"); e == nil {
+			data, err, file = shipped, nil, name+".toml"
+		} else {
+			return nil, fmt.Errorf("topology %s: no such file, and none of that name is shipped (%s)", path, suggest(name, Shipped()))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("topology %s: %w", path, errors.Unwrap(err))
+	}
+	s, problems := Parse(file, data)
+	if s == nil {
+		return nil, problems
+	}
+	return s, nil
+}
+
+// Shipped returns the names of the topologies in the binary, sorted.
+func Shipped() []string {
+	entries, _ := topologies.Files.ReadDir(".") // an embedded directory can be read
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".toml"))
+	}
+	return names
+}
+
+// Parse reads a topology from memory. name is the file's name, for messages
+// and as the fabric's name if the file gives none. The Spec is nil if one of
+// the problems is an error; warnings alone are also in Spec.Warnings.
 func Parse(name string, data []byte) (*Spec, Problems) {
-	return nil, Problems{{File: name, Msg: errNotYet.Error()}}
+	return parse(name, data, nil)
 }
 
-// Validate checks the invariants of a Spec.
-func (s *Spec) Validate() error { return errNotYet }
-
-// Routes returns for each switch, by index, its routes to the prefixes of
-// others.
-func (s *Spec) Routes() [][]Route { return nil }
-
-// LoadEstimate is what a fabric at full load asks of the machine.
-type LoadEstimate struct {
-	FrameHops float64 // per second, all hosts sending at link rate, full frames
-	PairRate  int64   // bits per second that one pair can move at most
-	Budget    int64   // bits per second the machine keeps in real time
-	Scale     float64 // proposed --scale; 1: none needed
+func parse(name string, data []byte, keys map[string]bool) (*Spec, Problems) {
+	r := &reader{file: name, keys: keys}
+	if len(data) > maxFile {
+		r.errorf("", "use [generate]", "the file has %d bytes, more than %d", len(data), maxFile)
+		return nil, r.problems
+	}
+	var m map[string]any
+	if _, err := toml.Decode(string(data), &m); err != nil {
+		var pe toml.ParseError
+		p := Problem{File: name, Msg: err.Error()}
+		if errors.As(err, &pe) {
+			p.Line, p.Key, p.Msg = pe.Position.Line, pe.LastKey, pe.Message
+			if p.Msg == "" {
+				p.Msg = strings.TrimPrefix(err.Error(), "toml: ")
+			}
+		}
+		return nil, Problems{p}
+	}
+	r.lines = locate(string(data))
+	d := r.read(m)
+	if d.gen != nil {
+		d.combine(d.gen.run(r))
+	}
+	b := &builder{r: r, d: d, s: &Spec{File: name, Seed: uint64(d.seed.get(1))}}
+	b.s.Name = d.name.get(stem(name))
+	if err := checkName(b.s.Name); err != nil && !d.name.set {
+		r.errorf("", `add name = "..."`, "the file's name does not make a fabric's name: %v", err)
+	}
+	b.run()
+	slices.SortStableFunc(r.problems, func(x, y Problem) int { return x.Line - y.Line })
+	r.problems = compact(r.problems)
+	if len(r.problems.Errors()) > 0 {
+		return nil, r.problems
+	}
+	b.s.Warnings = r.problems
+	return b.s, r.problems
 }
 
-// Load estimates the load of one pair of hosts at link rate.
-func (s *Spec) Load() LoadEstimate { return LoadEstimate{} }
+// compact removes problems that were found twice, as in a profile that others
+// inherit from.
+func compact(ps Problems) Problems {
+	seen := map[Problem]bool{}
+	return slices.DeleteFunc(ps, func(p Problem) bool {
+		dup := seen[p]
+		seen[p] = true
+		return dup
+	})
+}
+
+func stem(path string) string {
+	return strings.TrimSuffix(filepath.Base(path), ".toml")
+}
+
+// run is the order of the steps.
+func (b *builder) run() {
+	if !b.addDevices() {
+		return
+	}
+	b.addLinks()
+	b.orderPorts()
+	b.addVLANs()
+	b.fill()
+	b.assignAddresses()
+	b.addQoS()
+	b.checkMTUs()
+	b.checkParts()
+}
