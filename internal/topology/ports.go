@@ -122,10 +122,13 @@ func (b *builder) fill() {
 	for i, w := range b.switches {
 		base := MAC{2, 1, byte((i + 1) >> 8), byte(i + 1)}
 		sw := Switch{Name: w.name, Mode: w.attrs.mode.get(Bridge), MAC: base}
-		for _, e := range w.order {
+		for j, e := range w.order {
 			n, _ := strconv.Atoi(e.port)
-			p := SwitchPort{Number: n, MAC: base, Link: number[e.link], Routed: e.link.routed}
-			p.MAC[4], p.MAC[5] = byte(n>>8), byte(n)
+			p := SwitchPort{Number: n, MAC: base, Link: number[e.link], Routed: e.link.routed, MTU: b.maxMTU}
+			p.MAC[4], p.MAC[5] = byte((j+1)>>8), byte(j+1)
+			if f := e.peer().iface; f != nil {
+				p.MTU = f.mtu
+			}
 			if !p.Routed {
 				p.PVID, p.Tagged = e.link.pvid, e.link.tagged
 			}

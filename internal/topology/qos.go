@@ -1,6 +1,10 @@
 package topology
 
-import "cnuas/internal/sim"
+import (
+	"math"
+
+	"cnuas/internal/sim"
+)
 
 // Ethernet lengths in bytes (IEEE 802.3 clause 3.1.1 and 4.4.2, 802.1Q §9.6).
 const (
@@ -27,16 +31,20 @@ const (
 
 // Headroom is the bytes that can arrive in one priority at a port between the
 // moment its buffer crosses Xoff and the moment the pause takes effect, in the
-// worst case (IEEE 802.1Q annex N; here without the PHY and MAC delays that
-// the emulated ports do not have): the frame that crosses the threshold, a
-// frame that has just begun in the other direction and keeps the pause
-// waiting, the pause itself, a round trip of the cable, and the frame that the
-// peer has just begun. rate is in bits per second, mtu the largest IP MTU in
-// the fabric in bytes.
+// worst case (IEEE 802.1Q annex N, without the delays of PHYs and MACs, which
+// the emulated ports do not have):
+//
+//   - the frame that crosses the threshold
+//   - a frame that has just begun in the other direction: the pause waits
+//   - pauses of the eight priorities that were decided at the same moment
+//   - the frame that the peer has just begun when the pause arrives
+//   - a round trip of the cable
+//
+// rate is in bits per second, mtu the largest IP MTU of the fabric in bytes.
 func Headroom(rate int64, delay sim.Time, mtu int) int64 {
 	frame := int64(mtu) + etherExtra + etherGap
 	roundTrip := 2 * float64(delay) / float64(sim.Second) * float64(rate) / 8
-	return 3*frame + pauseLength + int64(roundTrip) + 1
+	return 3*frame + 8*pauseLength + int64(math.Ceil(roundTrip))
 }
 
 // resolve fills in a profile for a device whose fastest port has rate bits per

@@ -72,7 +72,7 @@ const (
 type Switch struct {
 	Name     string
 	Mode     Mode
-	MAC      MAC            // of the switch: router interfaces of VLANs use it
+	MAC      MAC            // base address: router interfaces of VLANs use it, port i has MAC+1+i
 	Loopback []netip.Prefix // the router's own addresses, /32 and /128; routed ports are unnumbered and use them
 	VLANs    []VLAN         // router interfaces, by ascending VID; none on a bridge
 	Ports    []SwitchPort   // by ascending Number, connected ones only
@@ -89,12 +89,13 @@ type VLAN struct {
 // SwitchPort is one connected port of a switch.
 type SwitchPort struct {
 	Number int    // 1 or more, as users write it in "s1:1"
-	MAC    MAC    // source address of routed and control frames
+	MAC    MAC    // Switch.MAC + 1 + index: source of routed and control frames
 	Link   int    // index into Spec.Links
 	Routed bool   // a routed port: no VLAN, address of Switch.Loopback
 	PVID   uint16 `json:",omitempty"` // VLAN of untagged frames; 0: untagged frames are dropped
 	// Tagged are the VLANs that pass with a tag, ascending.
 	Tagged []uint16 `json:",omitempty"`
+	MTU    int      // IP MTU in bytes of the host behind the port; to another switch the largest of the fabric
 	// Headroom is the bytes that can still arrive in one lossless priority
 	// after the port decided to send a pause; see Headroom.
 	Headroom int64
@@ -128,8 +129,8 @@ type Trust string
 
 // Fields that give the priority.
 const (
-	TrustDSCP Trust = "dscp" // IP DSCP; frames without IP get QoS.Untagged
-	TrustPCP  Trust = "pcp"  // 802.1Q PCP; frames without tag get QoS.Untagged
+	TrustDSCP Trust = "dscp" // IP DSCP; frames without IP by PCP, without tag QoS.Untagged
+	TrustPCP  Trust = "pcp"  // 802.1Q PCP; frames without tag QoS.Untagged
 )
 
 // QoS is a resolved profile.
