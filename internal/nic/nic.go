@@ -103,6 +103,9 @@ func (n *NIC) Pause() *link.Pause { return &n.pause }
 // MAC is the port's address.
 func (n *NIC) MAC() [6]byte { return n.cfg.MAC }
 
+// Queued is the bytes of the kernel's frames that wait here.
+func (n *NIC) Queued() int64 { return n.held }
+
 // SetSource attaches the HCA; nil detaches it, and RoCE frames go to the kernel.
 func (n *NIC) SetSource(s Source) { n.src = s }
 

@@ -29,7 +29,7 @@ type Totals struct {
 }
 
 // Dropped is the sum of all drops.
-func (t *Totals) Dropped() (n uint64) {
+func (t Totals) Dropped() (n uint64) {
 	for _, d := range t.Drops {
 		n += d
 	}
