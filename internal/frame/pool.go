@@ -83,6 +83,9 @@ func (p *Pool) GetSlab() *Slab {
 	return &Slab{B: make([]byte, SlabSize), refs: 1, pool: p}
 }
 
+// Hold takes one more reference, for a holder that is not a frame.
+func (s *Slab) Hold() { s.refs++ }
+
 // Release gives up one reference.
 func (s *Slab) Release() {
 	s.refs--

@@ -29,6 +29,9 @@ func (s *Pause) Init(p *Port) {
 	s.timer.Init(p.Proc(), s, 0, 0)
 }
 
+// Port is the port whose transmissions the state governs.
+func (s *Pause) Port() *Port { return s.port }
+
 // Paused is the set of priorities that must not be sent now, bit n for n.
 func (s *Pause) Paused() uint8 { return s.mask }
 

@@ -1,0 +1,168 @@
+// Package cli is the command line: it parses arguments, talks to the daemon of
+// a fabric and prints what it answers.
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Exit statuses of the program itself; exec passes on the program's.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitExecErr = 125 // exec: the program could not be started
+)
+
+// app carries what commands print to.
+type app struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+type command struct {
+	name, args, short string
+	hidden            bool
+	run               func(*app, []string) error
+}
+
+// exitError ends the program with a status of its own, after its message, if
+// it has one, was printed.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func commands() []command {
+	return []command{
+		{"up", "FILE|NAME [--scale S] [--foreground]", "bring a fabric up", false, (*app).up},
+		{"down", "[NAME | --all]", "take a fabric down, or remove what a dead daemon left", false, (*app).down},
+		{"status", "[NAME] [--json]", "nodes, links, ports, counters and the fidelity verdict", false, (*app).status},
+		{"exec", "NODE -- PROGRAM [ARG...]", "run a program in a node, with its network and its verbs devices", false, (*app).exec},
+		{"capture", "PORT... -w FILE|- [FILTER]", "capture at ports of any device into pcapng", false, (*app).capture},
+		{"fault", "link|loss|storm|clear ...", "take a link down, lose frames, make a NIC sick", false, (*app).fault},
+		{"lint", "FILE...", "check topology files without starting anything", false, (*app).lint},
+		{"topologies", "[NAME]", "list the topologies inside the program, or print one", false, (*app).topologies},
+		{"doctor", "", "what this machine can do, and the remedy where it cannot", false, (*app).doctor},
+		{"version", "", "print the version", false, (*app).version},
+		{"daemon", "FILE", "the process behind a fabric; started by up", true, (*app).daemon},
+	}
+}
+
+// Main runs the command line and returns the exit status.
+func Main(args []string, in *os.File, out, errw io.Writer) int {
+	a := &app{in: in, out: out, err: errw}
+	if len(args) == 0 {
+		a.help(errw)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		a.help(out)
+		return exitOK
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return a.finish(c, c.run(a, args[1:]))
+		}
+	}
+	fmt.Fprintf(errw, "cnuas: there is no command %q; cnuas help lists them\n", args[0])
+	return exitUsage
+}
+
+// finish turns a command's error into a message and a status.
+func (a *app) finish(c command, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	status := exitFailed
+	var e *exitError
+	if errors.As(err, &e) {
+		status = e.status
+	}
+	if m := err.Error(); m != "" {
+		fmt.Fprintf(a.err, "cnuas %s: %s\n", c.name, m)
+	}
+	if status == exitUsage {
+		fmt.Fprintf(a.err, "usage: cnuas %s %s\n", c.name, c.args)
+	}
+	return status
+}
+
+func (a *app) help(w io.Writer) {
+	fmt.Fprint(w, "cnuas brings up a RoCE fabric on this machine; unmodified verbs programs run on it.\n\n")
+	for _, c := range commands() {
+		if !c.hidden {
+			fmt.Fprintf(w, "  cnuas %-47s %s\n", c.name+" "+c.args, c.short)
+		}
+	}
+	fmt.Fprint(w, "\ncnuas COMMAND -h lists the options of a command.\n")
+}
+
+// parse reads flags that may stand before, between or after the positional
+// arguments, and returns the latter. It stops at "--", which it drops.
+func (a *app) parse(fs *flag.FlagSet, args []string) ([]string, error) {
+	fs.SetOutput(a.err)
+	fs.Usage = func() {
+		for _, c := range commands() {
+			if c.name == fs.Name() {
+				fmt.Fprintf(a.err, "usage: cnuas %s %s\n", c.name, c.args)
+			}
+		}
+		fs.PrintDefaults()
+	}
+	var pos []string
+	for {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, &exitError{status: exitUsage} // flag has printed it
+		}
+		rest := fs.Args()
+		if n := len(args) - len(rest); n > 0 && args[n-1] == "--" {
+			return append(pos, rest...), nil
+		}
+		if len(rest) == 0 {
+			return pos, nil
+		}
+		pos = append(pos, rest[0])
+		args = rest[1:]
+	}
+}
+
+// fraction reads "30%", "0.3" or "1e-3" as a fraction in [0,1].
+func fraction(s string) (float64, error) {
+	t, div := s, 1.0
+	if strings.HasSuffix(s, "%") {
+		t, div = strings.TrimSuffix(s, "%"), 100
+	}
+	var v float64
+	var rest string
+	n, _ := fmt.Sscanf(t+" .", "%g %s", &v, &rest)
+	if n != 2 || rest != "." || !(v >= 0) || v/div > 1 {
+		return 0, fmt.Errorf("%q is not a share between 0 and 1 or 0%% and 100%%", s)
+	}
+	return v / div, nil
+}

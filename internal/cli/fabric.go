@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"sort"
+	"strings"
+
+	"cnuas/internal/control"
+	"cnuas/internal/daemon"
+)
+
+// dialFabric connects to the daemon of the named fabric; with no name to that
+// of the only one that is up.
+func dialFabric(name string) (*net.UnixConn, error) {
+	if name == "" {
+		live := daemon.Live()
+		switch len(live) {
+		case 0:
+			return nil, fmt.Errorf("no fabric is up; bring one up with: cnuas up two-hosts")
+		case 1:
+			name = live[0].Name
+		default:
+			return nil, fmt.Errorf("several fabrics are up (%s): say which with --fabric NAME", names(live))
+		}
+	}
+	if !daemon.ValidName(name) {
+		return nil, fmt.Errorf("%q cannot be the name of a fabric", name)
+	}
+	c, err := control.Dial(daemon.Socket(name))
+	if err != nil {
+		return nil, fmt.Errorf("fabric %s is not up%s: %w", name, alternatives(), err)
+	}
+	return c, nil
+}
+
+// dialNode connects to the daemon of the fabric that has the node.
+func dialNode(fabric, node string) (*net.UnixConn, string, error) {
+	if fabric == "" {
+		for _, f := range daemon.Live() {
+			for _, n := range f.Nodes {
+				if n == node {
+					fabric = f.Name
+				}
+			}
+		}
+		if fabric == "" {
+			return nil, "", fmt.Errorf("no fabric that is up has a node %q; cnuas status lists nodes", node)
+		}
+	}
+	c, err := dialFabric(fabric)
+	return c, fabric, err
+}
+
+func alternatives() string {
+	if l := daemon.Live(); len(l) > 0 {
+		return " (these are: " + names(l) + ")"
+	}
+	return ""
+}
+
+func names(l []daemon.Instance) string {
+	var s []string
+	for _, f := range l {
+		s = append(s, f.Name)
+	}
+	sort.Strings(s)
+	return strings.Join(s, ", ")
+}

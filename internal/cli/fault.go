@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cnuas/internal/control"
+	"cnuas/internal/daemon"
+)
+
+const faultForms = `one of
+  cnuas fault link PORT down|up
+  cnuas fault loss PORT PROBABILITY
+  cnuas fault storm NODE:PORT --priority 3 --duty 100%
+  cnuas fault clear`
+
+func (a *app) fault(args []string) error {
+	fs := flag.NewFlagSet("fault", flag.ContinueOnError)
+	fabric := fs.String("fabric", "", "name of the fabric, if several are up")
+	prio := fs.String("priority", "3", "storm: priorities to stop, 0 to 7, separated by commas, or all")
+	duty := fs.String("duty", "100%", "storm: share of the time for which they are stopped; 0 ends the storm")
+	pos, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(pos) == 0 {
+		return usageError("say which: %s", faultForms)
+	}
+	req := daemon.FaultArgs{Kind: pos[0]}
+	switch {
+	case pos[0] == "clear" && len(pos) == 1:
+	case pos[0] == "link" && len(pos) == 3 && (pos[2] == "up" || pos[2] == "down"):
+		req.Port, req.Up = pos[1], pos[2] == "up"
+	case pos[0] == "loss" && len(pos) == 3:
+		if req.Share, err = fraction(pos[2]); err != nil {
+			return usageError("loss: %v", err)
+		}
+		req.Port = pos[1]
+	case pos[0] == "storm" && len(pos) == 2:
+		if req.Share, err = fraction(*duty); err != nil {
+			return usageError("--duty: %v", err)
+		}
+		if req.Priorities, err = priorities(*prio); err != nil {
+			return usageError("--priority: %v", err)
+		}
+		req.Port = pos[1]
+	default:
+		return usageError("%q is not understood; %s", strings.Join(pos, " "), faultForms)
+	}
+	return a.applyFault(*fabric, req)
+}
+
+func (a *app) applyFault(fabric string, req daemon.FaultArgs) error {
+	var targets []string
+	if fabric == "" && req.Kind == "clear" {
+		for _, f := range daemon.Live() {
+			targets = append(targets, f.Name)
+		}
+	}
+	if len(targets) == 0 {
+		dev, _, _ := strings.Cut(req.Port, ":")
+		if fabric == "" && req.Port != "" {
+			if c, name, err := dialNode("", dev); err == nil {
+				c.Close()
+				fabric = name
+			}
+		}
+		targets = []string{fabric}
+	}
+	for _, t := range targets {
+		c, err := dialFabric(t)
+		if err != nil {
+			return err
+		}
+		var done string
+		err = control.Call(c, daemon.OpFault, req, &done)
+		c.Close()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.out, done)
+	}
+	return nil
+}
+
+func priorities(s string) (uint8, error) {
+	if s == "all" {
+		return 0xff, nil
+	}
+	var m uint8
+	for _, x := range strings.Split(s, ",") {
+		n, err := strconv.Atoi(x)
+		if err != nil || n < 0 || n > 7 {
+			return 0, fmt.Errorf("%q is not a priority from 0 to 7", x)
+		}
+		m |= 1 << n
+	}
+	return m, nil
+}

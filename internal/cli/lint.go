@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"runtime/debug"
+
+	"cnuas/internal/topology"
+	"cnuas/topologies"
+)
+
+func (a *app) lint(args []string) error {
+	files, err := a.parse(flag.NewFlagSet("lint", flag.ContinueOnError), args)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return usageError("name a topology file")
+	}
+	bad := 0
+	for _, f := range files {
+		s, err := topology.Load(f)
+		if err != nil {
+			fmt.Fprintln(a.out, err)
+			bad++
+			continue
+		}
+		fmt.Fprintf(a.out, "%s: ok: fabric %s with %d nodes, %d switches, %d links\n", f, s.Name, len(s.Nodes), len(s.Switches), len(s.Links))
+		a.warn(s)
+	}
+	if bad > 0 {
+		return &exitError{exitFailed, fmt.Errorf("%d of %d files cannot be used", bad, len(files))}
+	}
+	return nil
+}
+
+func (a *app) topologies(args []string) error {
+	names, err := a.parse(flag.NewFlagSet("topologies", flag.ContinueOnError), args)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		for _, n := range topology.Shipped() {
+			fmt.Fprintln(a.out, n)
+		}
+		return nil
+	}
+	for _, n := range names {
+		b, err := topologies.Files.ReadFile(n + ".toml")
+		if err != nil {
+			return fmt.Errorf("no topology %q is shipped; cnuas topologies lists them", n)
+		}
+		if _, err := a.out.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) version(args []string) error {
+	if len(args) > 0 {
+		return usageError("takes no arguments")
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("the program was built without build information")
+	}
+	rev, mod := "unknown revision", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			rev = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				mod = ", modified"
+			}
+		}
+	}
+	fmt.Fprintf(a.out, "cnuas %s (%s%s), %s\n", info.Main.Version, rev, mod, info.GoVersion)
+	return nil
+}

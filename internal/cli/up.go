@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+
+	"cnuas/internal/daemon"
+	"cnuas/internal/topology"
+)
+
+// warn prints what is questionable about a topology, and the scale that this
+// machine would need.
+func (a *app) warn(s *topology.Spec) {
+	for _, w := range s.Warnings {
+		fmt.Fprintln(a.err, w)
+	}
+	if e := s.Load(); e.Scale > 1 {
+		fmt.Fprintf(a.err, "%s: one pair of hosts can move %s, and this machine keeps about %s in real time: a run at full load will be NOT FAITHFUL. With --scale %g it is faithful: bytes keep, times are multiplied, rates divided.\n",
+			s.Name, gbps(e.PairRate), gbps(e.Budget), e.Scale)
+	}
+}
+
+func gbps(n int64) string { return strconv.FormatFloat(float64(n)/1e9, 'g', 3, 64) + " Gb/s" }
+
+func (a *app) up(args []string) error {
+	fs := flag.NewFlagSet("up", flag.ContinueOnError)
+	foreground := fs.Bool("foreground", false, "stay, and take the fabric down when interrupted")
+	scale := fs.Float64("scale", 1, "run the fabric this many times slower than the wall clock")
+	pos, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(pos) != 1 {
+		return usageError("name one topology file, or a shipped one: cnuas topologies lists them")
+	}
+	s, err := topology.Load(pos[0])
+	if err != nil {
+		return err
+	}
+	if *scale == 1 {
+		a.warn(s)
+	}
+	cfg := daemon.Config{Spec: s, Scale: *scale, Log: a.err}
+	if *foreground {
+		return daemon.Run(cfg, func(*daemon.Ready) { fmt.Fprintf(a.out, "fabric %s is up; interrupt to take it down\n", s.Name) })
+	}
+	r, err := daemon.Start(cfg, pos[0])
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "fabric %s is up: %d nodes, %d switches, %d links in %.2f s\n", s.Name, len(s.Nodes), len(s.Switches), len(s.Links), r.Seconds)
+	n := s.Nodes[0].Name
+	fmt.Fprintf(a.out, "  cnuas exec %s -- PROGRAM    cnuas status    cnuas down %s\n", n, s.Name)
+	return nil
+}
+
+// daemon is what up starts in the background.
+func (a *app) daemon(args []string) error {
+	fs := flag.NewFlagSet("daemon", flag.ContinueOnError)
+	scale := fs.Float64("scale", 1, "")
+	fd := fs.Int("ready-fd", -1, "descriptor on which to tell when the fabric is up")
+	pos, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(pos) != 1 || *fd < 0 {
+		return usageError("started by cnuas up")
+	}
+	return daemon.Background(pos[0], *scale, *fd, a.err)
+}
+
+func (a *app) down(args []string) error {
+	fs := flag.NewFlagSet("down", flag.ContinueOnError)
+	all := fs.Bool("all", false, "every fabric, and what dead daemons left")
+	pos, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(pos) > 1 || *all && len(pos) > 0 {
+		return usageError("one name, or --all")
+	}
+	name := ""
+	if len(pos) == 1 {
+		name = pos[0]
+	}
+	done, err := daemon.Down(name, *all)
+	for _, d := range done {
+		fmt.Fprintln(a.out, d)
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"cnuas/internal/capture"
+	"cnuas/internal/link"
+	"cnuas/internal/sim"
+)
+
+// capture prepares a capture at some ports and returns what serves it.
+func (d *Daemon) capture(a CaptureArgs) (func(*net.UnixConn), error) {
+	if len(a.Ports) == 0 {
+		return nil, fmt.Errorf("capture: name at least one port")
+	}
+	if a.SnapLen < 0 {
+		return nil, fmt.Errorf("capture: snap length %d: must be above zero, or zero for whole frames", a.SnapLen)
+	}
+	filter, err := capture.CompileFilter(a.Filter)
+	if err != nil {
+		return nil, err
+	}
+	var ports []*link.Port
+	seen := map[string]bool{}
+	for _, name := range a.Ports {
+		p, err := d.fab.Port(name)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[name] {
+			ports = append(ports, p)
+		}
+		seen[name] = true
+	}
+	return func(c *net.UnixConn) { d.serveCapture(c, filter, a.SnapLen, ports) }, nil
+}
+
+func (d *Daemon) serveCapture(c *net.UnixConn, filter *capture.Filter, snap int, ports []*link.Port) {
+	var now sim.Time
+	d.loop.Do(func() { now = d.fab.Engine.Now() })
+	s := capture.NewSession(capture.Config{Filter: filter, SnapLen: snap, Base: d.wallOfZero(now)})
+	taps := make([]*capture.Tap, len(ports))
+	for i, p := range ports {
+		taps[i] = s.Tap(p.Name)
+	}
+	d.loop.Do(func() {
+		for i, p := range ports {
+			p.AddObserver(taps[i])
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	// The taps go before the session ends, so that no frame is half recorded.
+	stop := sync.OnceFunc(func() {
+		d.loop.Do(func() {
+			for i, p := range ports {
+				p.RemoveObserver(taps[i])
+			}
+		})
+		cancel()
+	})
+	defer stop()
+	defer context.AfterFunc(d.ctx, stop)()
+	go func() {
+		io.Copy(io.Discard, c) // until the client half-closes or is gone
+		stop()
+	}()
+	if err := s.Run(ctx, c); err != nil {
+		d.logf("capture at %d ports ended: %v", len(ports), err)
+	}
+}

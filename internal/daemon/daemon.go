@@ -1,0 +1,259 @@
+// Package daemon puts a fabric under the wall clock and ties it to the
+// machine: namespaces and TAPs for its nodes, the verbs server for its
+// programs, the control socket for the command line. One process per fabric.
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"cnuas/hca"
+	"cnuas/hca/uverbs"
+	"cnuas/internal/control"
+	"cnuas/internal/fabric"
+	"cnuas/internal/host"
+	"cnuas/internal/realtime"
+	"cnuas/internal/sim"
+	"cnuas/internal/status"
+	"cnuas/internal/topology"
+)
+
+// Config of a daemon.
+type Config struct {
+	Spec  *topology.Spec
+	Scale float64   // wall time per simulated time; 1 is real time
+	Log   io.Writer // one line per event
+}
+
+// Daemon is a running fabric.
+type Daemon struct {
+	cfg     Config
+	dir     string
+	began   time.Time
+	fab     *fabric.Fabric
+	loop    *realtime.Loop
+	verbs   *uverbs.Server
+	nodes   []*node
+	journal *host.Journal
+	ctx     context.Context // ends when the fabric is to go down
+	cancel  context.CancelFunc
+
+	mu  sync.Mutex
+	act activity
+}
+
+// Ready is what a daemon tells when its fabric is up.
+type Ready struct {
+	Error   string  `json:"error,omitempty"`
+	Seconds float64 `json:"seconds"` // that it took
+}
+
+func (d *Daemon) spec() *topology.Spec { return d.cfg.Spec }
+
+func (d *Daemon) logf(format string, args ...any) {
+	fmt.Fprintf(d.cfg.Log, "cnuas %s: %s\n", d.spec().Name, fmt.Sprintf(format, args...))
+}
+
+func (d *Daemon) stopOnce() { d.cancel() }
+
+// Run brings the fabric up, calls ready, serves until it is told to stop by
+// OpDown, SIGINT or SIGTERM, and takes the fabric down again. Whatever fails
+// on the way, nothing is left behind.
+func Run(cfg Config, ready func(*Ready)) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, cfg, ready)
+}
+
+func run(ctx context.Context, cfg Config, ready func(*Ready)) (err error) {
+	if cfg.Scale == 0 {
+		cfg.Scale = 1
+	}
+	d := &Daemon{cfg: cfg, began: time.Now()}
+	d.ctx, d.cancel = context.WithCancel(ctx)
+	defer d.cancel()
+	unlock, err := host.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	unlock = sync.OnceFunc(unlock)
+	defer unlock()
+	if err := clearDead(cfg.Spec.Name); err != nil {
+		return err
+	}
+	if d.journal, err = host.OpenJournal(cfg.Spec.Name); err != nil {
+		return err
+	}
+	d.dir = d.journal.Dir()
+	defer func() { err = errors.Join(err, d.journal.Close()) }()
+	if err := d.build(); err != nil {
+		return errors.Join(err, d.close())
+	}
+	return d.serve(func(r *Ready) { unlock(); ready(r) })
+}
+
+// build makes everything; nothing runs yet.
+func (d *Daemon) build() error {
+	o := fabric.Options{Batch: hca.NewBatch()}
+	if _, err := rand.Read(o.KeySeed[:]); err != nil {
+		return fmt.Errorf("entropy for memory keys: %w", err)
+	}
+	var err error
+	if d.fab, err = fabric.Build(d.spec(), o); err != nil {
+		return err
+	}
+	if d.loop, err = realtime.New(d.fab.Engine, realtime.Config{Scale: d.cfg.Scale}); err != nil {
+		return err
+	}
+	d.loop.SetCommit(o.Batch.Commit)
+	if d.verbs, err = uverbs.NewServer(uverbs.Config{Fabric: d.spec().Name, Do: d.loop.Do, Log: d.logf}); err != nil {
+		return err
+	}
+	if err := d.loop.SetWork(d.verbs); err != nil {
+		return err
+	}
+	cfgs := make([]host.NodeConfig, len(d.fab.Nodes()))
+	for i, n := range d.fab.Nodes() {
+		cfgs[i] = nodeConfig(n)
+	}
+	kernels, err := host.NewNodes(d.journal, cfgs)
+	if err != nil {
+		return err
+	}
+	for i, n := range d.fab.Nodes() {
+		d.nodes = append(d.nodes, &node{fab: n, host: kernels[i]})
+	}
+	for _, n := range d.nodes {
+		if err := n.attach(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve runs the loop until the context ends, then takes everything down.
+func (d *Daemon) serve(ready func(*Ready)) error {
+	srv, err := control.Listen(filepath.Join(d.dir, socketName))
+	if err != nil {
+		return errors.Join(err, d.close())
+	}
+	d.register(srv)
+	var wg sync.WaitGroup
+	fail := make(chan error, 2)
+	wg.Go(func() { fail <- d.loop.Run() })
+	wg.Go(func() { fail <- srv.Serve() })
+	wg.Go(func() { d.watch(d.ctx) })
+	wg.Go(func() { d.account(d.ctx) })
+	debug.FreeOSMemory() // what building used is not needed again
+	ready(&Ready{Seconds: time.Since(d.began).Seconds()})
+
+	select {
+	case <-d.ctx.Done():
+		err = nil
+	case err = <-fail:
+		d.logf("ends: %v", err)
+	}
+	d.cancel()
+	st := d.status()
+	d.logf("verdict: %s", st.Verdict)
+	endPrograms(d.spec().Name)
+	err = errors.Join(err, d.verbs.Close())
+	srv.Close()
+	d.loop.Stop()
+	wg.Wait()
+	return errors.Join(err, d.close())
+}
+
+// close gives everything back that build made. The loop has ended, or never ran.
+func (d *Daemon) close() error {
+	var errs []error
+	if d.verbs != nil {
+		errs = append(errs, d.verbs.Close())
+	}
+	if d.loop != nil {
+		d.loop.Stop()
+	}
+	kernels := make([]*host.Node, len(d.nodes))
+	for i, n := range d.nodes {
+		kernels[i] = n.host
+	}
+	return errors.Join(append(errs, host.CloseNodes(kernels))...)
+}
+
+func (d *Daemon) node(name string) *node {
+	for _, n := range d.nodes {
+		if n.name() == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// status takes a snapshot of everything.
+func (d *Daemon) status() *status.Fabric {
+	act := d.closeSpan()
+	rings := d.rings()
+	var s *status.Fabric
+	var broken []string
+	d.loop.Do(func() {
+		s = d.fab.Snapshot()
+		broken = d.fab.Check()
+		for i, n := range d.nodes {
+			for j, p := range n.ports {
+				rings[i][j].RxDropped += p.kernel.unwritten
+				s.Nodes[i].Interfaces[j].Mirrored = p.mirror != nil && p.mirror.on
+			}
+		}
+	})
+	s.PID, s.Scale, s.Seconds = os.Getpid(), d.cfg.Scale, time.Since(d.began).Seconds()
+	for i, n := range d.nodes {
+		for j := range n.ports {
+			s.Nodes[i].Interfaces[j].Ring = rings[i][j]
+		}
+		if n.verbs != nil {
+			s.Nodes[i].Programs = n.verbs.Usage().Sessions
+		}
+	}
+	st := d.loop.Stats()
+	e := &s.Engine
+	e.LagMS, e.MaxLagMS, e.SlipMS = ms(st.Lag), ms(st.MaxLag), ms(st.Slip)
+	e.SlipShare, e.LateShare, e.BusyShare = act.slipShare(), act.lateShare(), st.Busy()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	e.HeapMB = float64(m.HeapInuse) / 1e6
+	judge(s, act, broken)
+	return s
+}
+
+// rings asks the kernels what they lost. It is done without the engine: each
+// question is a system call.
+func (d *Daemon) rings() [][]status.Ring {
+	l := make([][]status.Ring, len(d.nodes))
+	for i, n := range d.nodes {
+		l[i] = make([]status.Ring, len(n.ports))
+		for j, p := range n.ports {
+			if k, err := p.tap.Kernel(); err == nil {
+				l[i][j] = status.Ring{TxDropped: k.TxDropped}
+			}
+		}
+	}
+	return l
+}
+
+func ms(t sim.Time) float64 { return float64(t) / float64(sim.Millisecond) }
+
+// wallOfZero is the wall time of simulated time zero, given the present one.
+func (d *Daemon) wallOfZero(now sim.Time) time.Time {
+	return time.Now().Add(-time.Duration(now.Nanoseconds()))
+}

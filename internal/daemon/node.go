@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+
+	"cnuas/hca"
+	"cnuas/hca/uverbs"
+	"cnuas/internal/fabric"
+	"cnuas/internal/host"
+	"cnuas/internal/topology"
+)
+
+// node is a host of the running fabric: its namespace and interfaces, and the
+// server of its verbs programs.
+type node struct {
+	fab   *fabric.Node
+	host  *host.Node
+	ports []*port
+	verbs *uverbs.Node // nil unless the stack is soft
+	sysfs string
+}
+
+// port is an interface of a node.
+type port struct {
+	fab    *fabric.Interface
+	tap    *host.TAP
+	kernel *kernel
+	mirror *mirror // nil unless there is an HCA
+}
+
+func (n *node) name() string { return n.fab.Spec.Name }
+
+func nodeConfig(n *fabric.Node) host.NodeConfig {
+	c := host.NodeConfig{Name: n.Spec.Name}
+	for _, i := range n.Interfaces() {
+		c.TAPs = append(c.TAPs, tapConfig(i.Spec))
+	}
+	return c
+}
+
+// attach joins the interfaces to the fabric's devices. The engine does not run
+// yet; nodes are attached one after the other.
+func (n *node) attach(d *Daemon) error {
+	for i, f := range n.fab.Interfaces() {
+		p := &port{fab: f, tap: n.host.TAPs[i]}
+		n.ports = append(n.ports, p)
+		p.kernel = newKernel(p.tap, f, d.fab, d.loop)
+		if f.HCA() != nil {
+			p.mirror = &mirror{k: p.kernel}
+		}
+		if err := d.loop.AddFD(p.tap.FD(), p.kernel); err != nil {
+			return fmt.Errorf("node %s: %w", n.name(), err)
+		}
+		if !p.fab.NIC().Port().Up() {
+			p.tap.Carrier(false)
+		}
+	}
+	if n.fab.Spec.Stack != topology.StackSoft {
+		return nil
+	}
+	cfg := uverbs.NodeConfig{Name: n.name(), Resolve: n.resolve}
+	for _, p := range n.ports {
+		cfg.Devices = append(cfg.Devices, uverbs.Device{
+			HCA: p.fab.HCA(), Name: p.fab.HCA().Name(), NetDev: p.tap.Name(), Rate: int64(p.fab.NIC().Port().Rate()),
+		})
+	}
+	var err error
+	if n.verbs, err = d.verbs.AddNode(cfg); err != nil {
+		return fmt.Errorf("node %s: %w", n.name(), err)
+	}
+	n.sysfs = filepath.Join(d.dir, "sys", n.name())
+	return uverbs.WriteSysfs(n.sysfs, n.verbs)
+}
+
+func tapConfig(i *topology.Interface) host.TAPConfig {
+	c := host.TAPConfig{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addrs: append([]netip.Prefix(nil), i.Addrs...)}
+	ll := netip.PrefixFrom(fabric.LinkLocal(i.MAC), 64)
+	has := false
+	for _, a := range i.Addrs {
+		has = has || a == ll
+	}
+	if !has {
+		c.Addrs = append(c.Addrs, ll)
+	}
+	for _, gw := range []netip.Addr{i.Gateway4, i.Gateway6} {
+		if gw.IsValid() {
+			any := netip.IPv4Unspecified()
+			if gw.Is6() {
+				any = netip.IPv6Unspecified()
+			}
+			c.Routes = append(c.Routes, host.Route{Dst: netip.PrefixFrom(any, 0), Via: gw})
+		}
+	}
+	return c
+}
+
+// resolve finds the next hop towards a GID in the node's own tables.
+func (n *node) resolve(ctx context.Context, dev int, dgid, sgid hca.GID) ([6]byte, error) {
+	if dev < 0 || dev >= len(n.ports) {
+		return [6]byte{}, fmt.Errorf("node %s has no device %d", n.name(), dev)
+	}
+	return n.ports[dev].tap.Resolve(ctx, netip.AddrFrom16(dgid), netip.AddrFrom16(sgid))
+}
+
+func (n *node) execReply() ExecReply { return ExecReply{NetNS: n.host.Path(), SysfsDir: n.sysfs} }
+
+// exec serves a program's session until it ends.
+func (n *node) exec(c *net.UnixConn) {
+	if n.verbs != nil {
+		n.verbs.Attach(c)
+		return
+	}
+	// A node without verbs: the connection only tells each side that the other
+	// is alive.
+	var b [1]byte
+	c.Read(b[:])
+}

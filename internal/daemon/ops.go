@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+
+	"cnuas/internal/control"
+)
+
+// Operations of the control socket.
+const (
+	OpStatus  = "status"
+	OpExec    = "exec"
+	OpFault   = "fault"
+	OpCapture = "capture"
+	OpDown    = "down"
+)
+
+// ExecArgs name the node in which a program is to run. After the answer the
+// connection belongs to package launch and package uverbs.
+type ExecArgs struct {
+	Node string `json:"node"`
+}
+
+// ExecReply tells where the node's namespace and its verbs devices are.
+type ExecReply struct {
+	NetNS    string `json:"netns"`
+	SysfsDir string `json:"sysfs"`
+}
+
+// FaultArgs ask for one fault; see the command line for the kinds.
+type FaultArgs struct {
+	Kind       string  `json:"kind"` // link, loss, storm, clear
+	Port       string  `json:"port,omitempty"`
+	Up         bool    `json:"up,omitempty"`         // link
+	Share      float64 `json:"share,omitempty"`      // loss probability, storm duty; 0 to 1
+	Priorities uint8   `json:"priorities,omitempty"` // storm; bit n for priority n
+}
+
+// CaptureArgs ask for the frames at some ports; the stream of package capture
+// follows the answer, until the client half-closes the connection.
+type CaptureArgs struct {
+	Ports   []string `json:"ports"`
+	Filter  string   `json:"filter,omitempty"` // pcap-filter(7)
+	SnapLen int      `json:"snaplen,omitempty"`
+}
+
+func decode[T any](raw json.RawMessage) (T, error) {
+	var v T
+	if len(raw) == 0 {
+		return v, nil
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("arguments: %w", err)
+	}
+	return v, nil
+}
+
+// register binds the operations of the control socket.
+func (d *Daemon) register(s *control.Server) {
+	s.Handle(OpStatus, func(json.RawMessage) (any, error) { return d.status(), nil })
+	s.Handle(OpFault, func(raw json.RawMessage) (any, error) {
+		a, err := decode[FaultArgs](raw)
+		if err != nil {
+			return nil, err
+		}
+		return d.fault(a)
+	})
+	s.Handle(OpExec, func(raw json.RawMessage) (any, error) {
+		a, err := decode[ExecArgs](raw)
+		if err != nil {
+			return nil, err
+		}
+		n := d.node(a.Node)
+		if n == nil {
+			return nil, fmt.Errorf("fabric %s has no node %q; it has %s", d.spec().Name, a.Node, d.nodeNames())
+		}
+		return &control.Takeover{Data: n.execReply(), Run: n.exec}, nil
+	})
+	s.Handle(OpCapture, func(raw json.RawMessage) (any, error) {
+		a, err := decode[CaptureArgs](raw)
+		if err != nil {
+			return nil, err
+		}
+		run, err := d.capture(a)
+		if err != nil {
+			return nil, err
+		}
+		return &control.Takeover{Run: run}, nil
+	})
+	s.Handle(OpDown, func(json.RawMessage) (any, error) {
+		st := d.status()
+		return &control.Takeover{Data: st, Run: func(*net.UnixConn) { d.stopOnce() }}, nil
+	})
+}
+
+func (d *Daemon) nodeNames() string {
+	var l []string
+	for _, n := range d.nodes {
+		l = append(l, n.name())
+	}
+	return strings.Join(l, ", ")
+}
+
+func (d *Daemon) fault(a FaultArgs) (string, error) {
+	var err error
+	var done string
+	d.loop.Do(func() {
+		switch a.Kind {
+		case "link":
+			err = d.fab.SetLink(a.Port, a.Up)
+			done = fmt.Sprintf("link at %s is %s", a.Port, map[bool]string{true: "up", false: "down"}[a.Up])
+		case "loss":
+			err = d.fab.SetLoss(a.Port, a.Share)
+			done = fmt.Sprintf("%s loses %g of the frames that it sends", a.Port, a.Share)
+		case "storm":
+			err = d.fab.Storm(a.Port, a.Priorities, a.Share)
+			done = fmt.Sprintf("the NIC at %s sends pause frames for %g of the time", a.Port, a.Share)
+		case "clear":
+			d.fab.ClearFaults()
+			done = "fabric " + d.spec().Name + " has no injected faults"
+		default:
+			err = fmt.Errorf("there is no fault %q; link, loss, storm and clear are", a.Kind)
+		}
+	})
+	return done, err
+}

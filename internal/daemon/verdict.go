@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cnuas/internal/realtime"
+	"cnuas/internal/status"
+)
+
+// Bounds of a run that can be believed. They are about what programs could
+// observe: time that the fabric lost, events that came late, frames that
+// vanished where no emulated device could see them.
+const (
+	maxSlipShare = 0.01 // of the time in which frames moved
+	maxLateShare = 0.25 // of the events
+	activeEvents = 1000 // in a second: below, the fabric counts as idle
+)
+
+// activity adds up the spans of a second in which frames moved. An idle hour
+// must not make an overloaded second look harmless.
+type activity struct {
+	active       time.Duration // wall
+	slip, engine float64       // seconds of simulated time
+	events, late uint64
+	worst        float64 // highest share of slip in one span
+}
+
+func (a *activity) add(s realtime.Stats) {
+	if s.Events < activeEvents {
+		return
+	}
+	a.active += s.Wall
+	a.slip += s.Slip.Seconds()
+	a.engine += s.Engine.Seconds()
+	a.events += s.Events
+	a.late += s.Late
+	a.worst = max(a.worst, s.SlipShare())
+}
+
+func (a *activity) slipShare() float64 {
+	if a.slip+a.engine == 0 {
+		return 0
+	}
+	return a.slip / (a.slip + a.engine)
+}
+
+func (a *activity) lateShare() float64 {
+	if a.events == 0 {
+		return 0
+	}
+	return float64(a.late) / float64(a.events)
+}
+
+// account closes a span every second until ctx ends.
+func (d *Daemon) account(ctx context.Context) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			d.closeSpan()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (d *Daemon) closeSpan() activity {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.act.add(d.loop.Mark())
+	return d.act
+}
+
+// judge fills in the verdict of a snapshot from what it shows.
+func judge(s *status.Fabric, a activity, broken []string) {
+	v := &s.Verdict
+	if share := a.slipShare(); share > maxSlipShare {
+		v.Reasons = append(v.Reasons, fmt.Sprintf(
+			"the engine could not keep up and slipped %.1f%% of the time in which frames moved (%.1f%% in the worst second): rates are that much too low by the wall clock; a scale of %.2g or more is faithful",
+			100*share, 100*a.worst, s.Scale/(1-a.worst)*1.2))
+	}
+	if share := a.lateShare(); share > maxLateShare {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%.1f%% of the events were handled late: latencies seen by programs are too high", 100*share))
+	}
+	for _, n := range s.Nodes {
+		for _, i := range n.Interfaces {
+			if i.Ring.TxDropped > 0 {
+				v.Reasons = append(v.Reasons, fmt.Sprintf("%d frames of %s's kernel were lost at its ring before the NIC read them", i.Ring.TxDropped, n.Name))
+			}
+			if i.Ring.RxDropped > 0 {
+				v.Reasons = append(v.Reasons, fmt.Sprintf("%d frames for %s's kernel were not taken by it", i.Ring.RxDropped, n.Name))
+			}
+		}
+	}
+	v.Reasons = append(v.Reasons, broken...)
+	v.Faithful = len(v.Reasons) == 0
+}

@@ -1,0 +1,140 @@
+package fabric
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"cnuas/internal/link"
+	"cnuas/internal/nic"
+)
+
+// Faults that a user injects. All of them end with Clear; each is also taken
+// back by its opposite (link up, loss 0, duty 0).
+
+// port finds a port by the name that users write, "s1:1" or "h1:eth0".
+func (f *Fabric) port(name string) (*link.Port, error) {
+	if p := f.ports[name]; p != nil {
+		return p, nil
+	}
+	dev, _, _ := strings.Cut(name, ":")
+	var of []string
+	for n := range f.ports {
+		if strings.HasPrefix(n, dev+":") {
+			of = append(of, n)
+		}
+	}
+	sort.Strings(of)
+	if len(of) > 0 {
+		return nil, fmt.Errorf("%s has no port %q; it has %s", dev, name, strings.Join(of, ", "))
+	}
+	return nil, fmt.Errorf("fabric %s has no port %q; cnuas status lists them", f.Spec.Name, name)
+}
+
+// SetLink takes the link at a port down or brings it up.
+func (f *Fabric) SetLink(port string, up bool) error {
+	p, err := f.port(port)
+	if err != nil {
+		return err
+	}
+	p.SetUp(up)
+	return nil
+}
+
+// SetLoss makes the port lose the frames that it sends with probability prob.
+func (f *Fabric) SetLoss(port string, prob float64) error {
+	p, err := f.port(port)
+	if err != nil {
+		return err
+	}
+	if !(prob >= 0 && prob <= 1) {
+		return fmt.Errorf("loss %g at %s: must be between 0 and 1", prob, port)
+	}
+	p.SetLoss(prob)
+	return nil
+}
+
+// Storm makes the NIC at a node's port stop the given priorities of its switch
+// for a share of the time, duty in [0,1]; 0 ends it.
+func (f *Fabric) Storm(port string, priorities uint8, duty float64) error {
+	n, err := f.nic(port)
+	if err != nil {
+		return err
+	}
+	if !(duty >= 0 && duty <= 1) {
+		return fmt.Errorf("storm at %s: duty %g must be between 0 and 1", port, duty)
+	}
+	if duty == 0 {
+		delete(f.storms, port)
+	} else {
+		f.storms[port] = fmt.Sprintf("storm at %s: priorities %s, duty %.4g%%", port, priorityList(priorities), 100*duty)
+	}
+	n.Storm(priorities, duty)
+	return nil
+}
+
+func (f *Fabric) nic(port string) (*nic.NIC, error) {
+	if _, err := f.port(port); err != nil {
+		return nil, err
+	}
+	for _, n := range f.nodes {
+		for _, i := range n.ifs {
+			if i.nic.Port().Name == port {
+				return i.nic, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s is a switch port: a storm is made by a node's NIC, such as %s", port, f.nodes[0].ifs[0].nic.Port().Name)
+}
+
+// ClearFaults ends every injected fault: links come up, losses and storms end.
+// A loss or a link that the topology file asked for goes back to what the
+// file says.
+func (f *Fabric) ClearFaults() {
+	for _, n := range f.nodes {
+		for _, i := range n.ifs {
+			i.nic.Storm(0xff, 0)
+		}
+	}
+	clear(f.storms)
+	for i := range f.Spec.Links {
+		l := &f.Spec.Links[i]
+		for _, e := range []string{l.A.Name, l.B.Name} {
+			f.ports[e].SetLoss(l.Loss)
+		}
+		f.ports[l.A.Name].SetUp(!l.Down)
+	}
+}
+
+// faults lists what is active and was not asked for by the file.
+func (f *Fabric) faults() []string {
+	l := []string{}
+	for i := range f.Spec.Links {
+		s := &f.Spec.Links[i]
+		a, b := f.ports[s.A.Name], f.ports[s.B.Name]
+		if !a.Up() && !s.Down {
+			l = append(l, fmt.Sprintf("link %s - %s is down", a.Name, b.Name))
+		}
+		for _, p := range []*link.Port{a, b} {
+			if p.Loss() != s.Loss {
+				l = append(l, fmt.Sprintf("%s loses %.4g of the frames it sends", p.Name, p.Loss()))
+			}
+		}
+	}
+	var st []string
+	for _, s := range f.storms {
+		st = append(st, s)
+	}
+	sort.Strings(st)
+	return append(l, st...)
+}
+
+func priorityList(m uint8) string {
+	var s []string
+	for i := range 8 {
+		if m&(1<<i) != 0 {
+			s = append(s, fmt.Sprint(i))
+		}
+	}
+	return strings.Join(s, ",")
+}

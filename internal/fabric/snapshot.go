@@ -1,0 +1,191 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"cnuas/hca"
+	"cnuas/internal/link"
+	"cnuas/internal/nic"
+	"cnuas/internal/status"
+	"cnuas/internal/topology"
+	switching "cnuas/switch"
+)
+
+// Snapshot tells what the fabric has counted. The caller holds the engine, and
+// adds what only the clock and the host know.
+func (f *Fabric) Snapshot() *status.Fabric {
+	s := &status.Fabric{Name: f.Spec.Name, File: f.Spec.File, Scale: 1, Faults: f.faults()}
+	s.Engine.Seconds = f.Engine.Now().Seconds()
+	s.Engine.Events = f.Engine.Fired()
+	s.Engine.FramesLive = f.Pool.Live()
+	for _, n := range f.nodes {
+		sn := status.Node{Name: n.Spec.Name, Stack: string(n.Spec.Stack)}
+		for _, i := range n.ifs {
+			sn.Interfaces = append(sn.Interfaces, i.snapshot())
+		}
+		s.Nodes = append(s.Nodes, sn)
+	}
+	for i, sw := range f.switches {
+		spec := &f.Spec.Switches[i]
+		b := sw.Buffer()
+		ss := status.Switch{Name: spec.Name, Mode: string(spec.Mode), BufferBytes: spec.QoS.Buffer, UsedBytes: b.Occupancy(), PeakBytes: b.Peak()}
+		for j := range spec.Ports {
+			p := basics(sw.Port(j))
+			c := sw.Counters(j)
+			addSwitchPort(&p, &c)
+			addPause(&p, sw.Pause(j))
+			for prio := range 8 {
+				p.QueueBytes += sw.QueueBytes(j, prio)
+			}
+			ss.Ports = append(ss.Ports, p)
+		}
+		s.Switches = append(s.Switches, ss)
+	}
+	for i := range f.Spec.Links {
+		l := &f.Spec.Links[i]
+		a, b := f.ports[l.A.Name], f.ports[l.B.Name]
+		s.Links = append(s.Links, status.Link{A: a.Name, B: b.Name, Up: a.Up(), RateBPS: l.Rate,
+			DelayNS: float64(l.Delay) / 1e3, LossA: a.Loss(), LossB: b.Loss()})
+	}
+	return s
+}
+
+// basics is what every port has.
+func basics(p *link.Port) status.Port {
+	c := &p.Counters
+	s := status.Port{
+		Name: p.Name, Peer: p.Peer().Name, State: "down", RateBPS: int64(p.Rate()),
+		TxFrames: c.TxFrames, TxBytes: c.TxBytes, RxFrames: c.RxFrames, RxBytes: c.RxBytes,
+		Paused: []int{}, Drops: map[string]uint64{},
+	}
+	if p.Up() {
+		s.State = "up"
+	}
+	drop(&s, "injected_loss", c.LossDrops)
+	drop(&s, "link_went_down", c.DownDrops)
+	return s
+}
+
+func drop(s *status.Port, reason string, n uint64) {
+	if n != 0 {
+		s.Drops[reason] += n
+	}
+}
+
+func addPause(s *status.Port, p *link.Pause) {
+	now := p.Port().Proc().Now()
+	for i := range 8 {
+		s.PausesRx[i] = p.RxPriority[i]
+		s.PausedSecs[i] = p.StoppedFor(i, now).Seconds()
+		if p.Paused()&(1<<i) != 0 {
+			s.Paused = append(s.Paused, i)
+		}
+	}
+}
+
+func addSwitchPort(s *status.Port, c *switching.PortCounters) {
+	for r := range switching.NumDropReasons {
+		drop(s, r.String(), c.Dropped(r))
+	}
+	for i := range 8 {
+		s.PausesTx[i] = c.PauseSent[i]
+		s.ECNMarks += c.ECNMarked[i]
+		s.PeakBytes = max(s.PeakBytes, c.QueuePeak[i])
+	}
+}
+
+func (i *Interface) snapshot() status.Interface {
+	s := status.Interface{Port: basics(i.nic.Port()), MAC: i.Spec.MAC.String(), MTU: i.Spec.MTU}
+	addPause(&s.Port, i.nic.Pause())
+	c := i.nic.Counters()
+	for r := range nic.NumDropReasons {
+		drop(&s.Port, r.String(), c.TxDrops[r]+c.RxDrops[r])
+	}
+	s.QueueBytes, s.PeakBytes = i.nic.Queued(), c.HostPeak
+	for p := range 8 {
+		if i.nic.Storming()&(1<<p) != 0 {
+			s.PausesTx[p] = c.TxPFC
+		}
+	}
+	for _, a := range i.Spec.Addrs {
+		s.Addresses = append(s.Addresses, a.String())
+	}
+	if i.hca != nil {
+		s.RDMA = rdma(i.hca)
+	}
+	return s
+}
+
+func rdma(d *hca.Device) *status.RDMA {
+	s := &status.RDMA{Device: d.Name(), ActiveMTU: 128 << d.ActiveMTU(), QPs: d.QPs(), Counters: map[string]uint64{}}
+	for i, g := range d.GIDs() {
+		if g.Valid {
+			s.GIDs = append(s.GIDs, status.GID{Index: i, GID: netip.AddrFrom16(g.GID).String(), Type: "RoCE v2"})
+		}
+	}
+	c := d.Counters()
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		if v.Field(i).Kind() == reflect.Uint64 {
+			if n := v.Field(i).Uint(); n != 0 {
+				s.Counters[snake(v.Type().Field(i).Name)] = n
+			}
+		}
+	}
+	for r := range hca.NumDropReasons {
+		if n := c.Dropped[r]; n != 0 {
+			s.Counters["dropped_"+strings.ReplaceAll(r.String(), " ", "_")] = n
+		}
+	}
+	return s
+}
+
+// snake turns a Go name into the form that counters have outside: TxSeqNaks
+// into tx_seq_naks, CNPSent into cnp_sent.
+func snake(s string) string {
+	var b strings.Builder
+	r := []rune(s)
+	for i, c := range r {
+		if unicode.IsUpper(c) && i > 0 && (unicode.IsLower(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+// Check verifies that nothing was lost without being counted: every switch
+// accounts for its frames, and of the frames that were put on wires each was
+// delivered, dropped with a reason or is still in flight. The caller holds the
+// engine.
+func (f *Fabric) Check() []string {
+	var bad []string
+	for i, sw := range f.switches {
+		if err := sw.Conservation(); err != nil {
+			bad = append(bad, fmt.Sprintf("switch %s: %v", f.Spec.Switches[i].Name, err))
+		}
+	}
+	for _, n := range f.nodes {
+		for _, i := range n.ifs {
+			if err := i.nic.Conservation(); err != nil {
+				bad = append(bad, err.Error())
+			}
+		}
+	}
+	for i := range f.Spec.Links {
+		l := &f.Spec.Links[i]
+		for _, e := range []topology.End{l.A, l.B} {
+			p := f.ports[e.Name]
+			q := p.Peer()
+			got := q.Counters.RxFrames + p.Counters.LossDrops + p.Counters.DownDrops + uint64(q.InFlight())
+			if p.Counters.TxFrames != got {
+				bad = append(bad, fmt.Sprintf("wire %s to %s: %d frames sent, %d accounted for", p.Name, q.Name, p.Counters.TxFrames, got))
+			}
+		}
+	}
+	return bad
+}

@@ -1,0 +1,138 @@
+// Package status is what a fabric tells about itself: plain data that the
+// daemon fills, the command line prints and `status --json` shows as it is.
+// Field names in JSON are part of the program's interface.
+package status
+
+// Fabric is a snapshot of one fabric.
+type Fabric struct {
+	Name     string   `json:"name"`
+	File     string   `json:"file"`
+	PID      int      `json:"pid"`            // of the daemon; 0 in virtual time
+	Seconds  float64  `json:"uptime_seconds"` // wall time since it was up
+	Scale    float64  `json:"scale"`          // simulated time runs this many times slower than the wall clock
+	Engine   Engine   `json:"engine"`
+	Verdict  Verdict  `json:"verdict"`
+	Nodes    []Node   `json:"nodes"`
+	Switches []Switch `json:"switches"`
+	Links    []Link   `json:"links"`
+	Faults   []string `json:"faults"` // injected and still active
+}
+
+// Engine says how well the engine keeps up with the clock.
+type Engine struct {
+	Seconds    float64 `json:"seconds"`      // simulated time
+	Events     uint64  `json:"events"`       // handled
+	LagMS      float64 `json:"lag_ms"`       // now
+	MaxLagMS   float64 `json:"max_lag_ms"`   // worst since the start
+	SlipMS     float64 `json:"slip_ms"`      // time given up because the engine could not keep up
+	SlipShare  float64 `json:"slip_share"`   // of the time in which frames moved
+	LateShare  float64 `json:"late_share"`   // of all events, late by more than the budget
+	BusyShare  float64 `json:"busy_share"`   // of one core
+	FramesLive int     `json:"frames_alive"` // in queues and on wires
+	HeapMB     float64 `json:"heap_mb"`      // of the daemon
+}
+
+// Verdict says whether the run can be believed.
+type Verdict struct {
+	Faithful bool     `json:"faithful"`
+	Reasons  []string `json:"reasons"` // why not
+}
+
+// String is the verdict in one line.
+func (v Verdict) String() string {
+	if v.Faithful {
+		return "FAITHFUL"
+	}
+	s := "NOT FAITHFUL"
+	for i, r := range v.Reasons {
+		if i == 0 {
+			s += ": " + r
+		} else {
+			s += "; " + r
+		}
+	}
+	return s
+}
+
+// Port is one port of a node or a switch. Per-priority figures have eight
+// entries.
+type Port struct {
+	Name       string            `json:"name"`
+	Peer       string            `json:"peer"`
+	State      string            `json:"state"` // "up", "down"
+	RateBPS    int64             `json:"rate_bps"`
+	TxFrames   uint64            `json:"tx_frames"`
+	TxBytes    uint64            `json:"tx_bytes"`
+	RxFrames   uint64            `json:"rx_frames"`
+	RxBytes    uint64            `json:"rx_bytes"`
+	PausesTx   [8]uint64         `json:"pauses_tx"`   // PFC frames sent that stop the priority
+	PausesRx   [8]uint64         `json:"pauses_rx"`   // PFC frames received that stop it
+	PausedSecs [8]float64        `json:"paused_secs"` // simulated seconds for which the priority was stopped
+	Paused     []int             `json:"paused_now"`  // priorities
+	ECNMarks   uint64            `json:"ecn_marks"`
+	QueueBytes int64             `json:"queue_bytes"` // waiting to leave
+	PeakBytes  int64             `json:"peak_bytes"`  // most that ever waited
+	Drops      map[string]uint64 `json:"drops"`       // by reason; only those above zero
+}
+
+// Node is a host.
+type Node struct {
+	Name       string      `json:"name"`
+	Stack      string      `json:"stack"`
+	Interfaces []Interface `json:"interfaces"`
+	Programs   int         `json:"programs"` // running under exec
+}
+
+// Interface is an Ethernet port of a node, with the RDMA device on it.
+type Interface struct {
+	Port
+	MAC       string   `json:"mac"`
+	MTU       int      `json:"mtu"`
+	Addresses []string `json:"addresses"`
+	Ring      Ring     `json:"kernel_ring"`
+	Mirrored  bool     `json:"mirrored"` // somebody captures in the namespace: the HCA's frames are shown
+	RDMA      *RDMA    `json:"rdma,omitempty"`
+}
+
+// Ring is what was lost between the node's kernel and its NIC.
+type Ring struct {
+	TxDropped uint64 `json:"tx_dropped"` // by the kernel, the ring was full
+	RxDropped uint64 `json:"rx_dropped"` // frames for the kernel that it did not take
+}
+
+// RDMA is a verbs device.
+type RDMA struct {
+	Device    string            `json:"device"`
+	GIDs      []GID             `json:"gids"`
+	ActiveMTU int               `json:"active_mtu"`
+	QPs       int               `json:"qps"`
+	Counters  map[string]uint64 `json:"counters"`
+}
+
+// GID is an entry of a port's GID table; perftest's -x takes the index.
+type GID struct {
+	Index int    `json:"index"`
+	GID   string `json:"gid"`
+	Type  string `json:"type"`
+}
+
+// Switch is an Ethernet switch.
+type Switch struct {
+	Name        string `json:"name"`
+	Mode        string `json:"mode"`
+	Ports       []Port `json:"ports"`
+	BufferBytes int64  `json:"buffer_bytes"`
+	UsedBytes   int64  `json:"used_bytes"`
+	PeakBytes   int64  `json:"peak_bytes"`
+}
+
+// Link joins two ports.
+type Link struct {
+	A       string  `json:"a"`
+	B       string  `json:"b"`
+	Up      bool    `json:"up"`
+	RateBPS int64   `json:"rate_bps"`
+	DelayNS float64 `json:"delay_ns"`
+	LossA   float64 `json:"loss_a_to_b"`
+	LossB   float64 `json:"loss_b_to_a"`
+}
