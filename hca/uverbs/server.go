@@ -15,6 +15,7 @@ package uverbs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -27,7 +28,7 @@ type Config struct {
 	Do func(f func())
 
 	// Log receives one line per event that a user may want to know; nil
-	// discards them.
+	// discards them. It may be called with the engine held and must not wait.
 	Log func(format string, args ...any)
 
 	Limits Limits // zero values take the defaults
@@ -37,9 +38,9 @@ type Config struct {
 type Limits struct {
 	Contexts  int   // open devices per session; default 256
 	Objects   int   // objects of all kinds per context; default 65536
-	RingBytes int64 // memory of the queues of a context; default 1 GiB
-	Processes int   // processes whose memory one context may use; default 16
-	Channels  int   // completion channels per context; default 1024
+	RingBytes int64 // memory of the queues of a context; default 256 MiB
+	Processes int   // processes whose memory one context may use; default and most 16
+	Channels  int   // event channels per context; default 1024
 }
 
 func (l *Limits) setDefaults() {
@@ -54,7 +55,7 @@ func (l *Limits) setDefaults() {
 	def(&l.Channels, 1024)
 	l.Processes = min(l.Processes, maxProcs)
 	if l.RingBytes == 0 {
-		l.RingBytes = 1 << 30
+		l.RingBytes = 256 << 20
 	}
 }
 
@@ -63,11 +64,16 @@ var ErrClosed = errors.New("verbs server is closed")
 
 // Server serves the verbs programs of all nodes of a fabric.
 type Server struct {
-	cfg Config
+	cfg    Config
+	watch  *watcher
+	dog    watchdog
+	copier copier // engine held
+	bells  bells  // engine held
 
 	mu     sync.Mutex
 	nodes  []*Node
 	closed bool
+	wait   sync.WaitGroup // the watcher's and the watchdog's goroutines
 }
 
 // NewServer returns a server without nodes.
@@ -79,9 +85,55 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg.Log = func(string, ...any) {}
 	}
 	cfg.Limits.setDefaults()
-	return &Server{cfg: cfg}, nil
+	s := &Server{cfg: cfg}
+	var err error
+	if s.watch, err = newWatcher(); err != nil {
+		return nil, fmt.Errorf("verbs server: %w", err)
+	}
+	if err = s.bells.init(); err != nil {
+		s.watch.close()
+		return nil, fmt.Errorf("verbs server: %w", err)
+	}
+	s.dog.init(s)
+	s.wait.Go(s.watch.run)
+	s.wait.Go(s.dog.run)
+	return s, nil
 }
 
-// Close ends all sessions and frees everything. The engine's thread must have
-// stopped calling the doorbell methods, or Do must still work.
-func (s *Server) Close() error { return nil }
+func (s *Server) do(f func()) { s.cfg.Do(f) }
+
+func (s *Server) drop(n *Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.nodes, n); i >= 0 {
+		s.nodes = slices.Delete(s.nodes, i, i+1)
+	}
+}
+
+func (s *Server) list() []*Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.nodes)
+}
+
+// Close ends all sessions and frees everything. Config.Do must still work; the
+// engine's thread must not call the doorbell methods any more.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	var errs []error
+	for _, n := range s.list() {
+		errs = append(errs, n.Close())
+	}
+	s.watch.wake()
+	s.dog.stop()
+	s.wait.Wait()
+	s.watch.close()
+	s.do(s.bells.close)
+	return errors.Join(errs...)
+}

@@ -130,3 +130,43 @@ func memError(n int, err error) error {
 	}
 	return nil
 }
+
+// Mapped tells whether the caller may read, or also write, every byte of a
+// range: EFAULT if not.
+func (c Caller) Mapped(start, length uint64, write bool) error {
+	if length == 0 {
+		return nil
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(c.tid) + "/maps")
+	if err != nil {
+		return ErrGone
+	}
+	return covered(string(b), start, length, write)
+}
+
+// covered reads the text of a maps file, whose lines are in ascending order.
+func covered(maps string, start, length uint64, write bool) error {
+	end := start + length
+	if end < start {
+		return unix.EFAULT
+	}
+	for line := range strings.Lines(maps) {
+		lo, rest, ok1 := strings.Cut(line, "-")
+		hi, rest, ok2 := strings.Cut(rest, " ")
+		a, err1 := strconv.ParseUint(lo, 16, 64)
+		z, err2 := strconv.ParseUint(hi, 16, 64)
+		if !ok1 || !ok2 || err1 != nil || err2 != nil || len(rest) < 4 {
+			return fmt.Errorf("maps of a process: line %q", line)
+		}
+		if z <= start {
+			continue
+		}
+		if a > start || rest[0] != 'r' || write && rest[1] != 'w' {
+			return unix.EFAULT
+		}
+		if start = z; start >= end {
+			return nil
+		}
+	}
+	return unix.EFAULT
+}
