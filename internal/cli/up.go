@@ -3,7 +3,6 @@ package cli
 import (
 	"flag"
 	"fmt"
-	"strconv"
 
 	"cnuas/internal/daemon"
 	"cnuas/internal/topology"
@@ -16,12 +15,9 @@ func (a *app) warn(s *topology.Spec) {
 		fmt.Fprintln(a.err, w)
 	}
 	if e := s.Load(); e.Scale > 1 {
-		fmt.Fprintf(a.err, "%s: one pair of hosts can move %s, and this machine keeps about %s in real time: a run at full load will be NOT FAITHFUL. With --scale %g it is faithful: bytes keep, times are multiplied, rates divided.\n",
-			s.Name, gbps(e.PairRate), gbps(e.Budget), e.Scale)
+		fmt.Fprintf(a.err, "%s: %v: bytes then keep, times are multiplied and rates divided by it\n", s.Name, e)
 	}
 }
-
-func gbps(n int64) string { return strconv.FormatFloat(float64(n)/1e9, 'g', 3, 64) + " Gb/s" }
 
 func (a *app) up(args []string) error {
 	fs := flag.NewFlagSet("up", flag.ContinueOnError)

@@ -76,16 +76,10 @@ func (n *node) attach(d *Daemon) error {
 	return uverbs.WriteSysfs(n.sysfs, n.verbs)
 }
 
+// tapConfig leaves the link-local address to the kernel, which derives it from
+// the MAC address as the HCA's GID 0 is.
 func tapConfig(i *topology.Interface) host.TAPConfig {
-	c := host.TAPConfig{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addrs: append([]netip.Prefix(nil), i.Addrs...)}
-	ll := netip.PrefixFrom(fabric.LinkLocal(i.MAC), 64)
-	has := false
-	for _, a := range i.Addrs {
-		has = has || a == ll
-	}
-	if !has {
-		c.Addrs = append(c.Addrs, ll)
-	}
+	c := host.TAPConfig{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addrs: i.Addrs}
 	for _, gw := range []netip.Addr{i.Gateway4, i.Gateway6} {
 		if gw.IsValid() {
 			any := netip.IPv4Unspecified()

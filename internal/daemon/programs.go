@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"cnuas/internal/launch"
 )
 
 // programGrace is how long programs have to end by themselves when their
 // fabric goes down.
 const programGrace = time.Second
+
+// envFabric is the variable by which package launch marks programs.
+const envFabric = "CNUAS_FABRIC"
 
 // endPrograms ends what was started by exec in a fabric, and its children: all
 // processes that carry the variable by which package launch marks them. First
@@ -72,7 +73,7 @@ func marked(pid int, fabric string) bool {
 	if err != nil {
 		return false
 	}
-	want := []byte(launch.EnvFabric + "=" + fabric)
+	want := []byte(envFabric + "=" + fabric)
 	for _, v := range bytes.Split(b, []byte{0}) {
 		if bytes.Equal(v, want) {
 			return true

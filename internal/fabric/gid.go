@@ -1,8 +1,6 @@
 package fabric
 
 import (
-	"net/netip"
-
 	"cnuas/hca"
 	"cnuas/internal/topology"
 )
@@ -30,9 +28,6 @@ func linkLocal(m topology.MAC) hca.GID {
 	copy(g[8:], e[:])
 	return g
 }
-
-// LinkLocal is the IPv6 link-local address that belongs to a MAC address.
-func LinkLocal(m topology.MAC) netip.Addr { return netip.AddrFrom16(linkLocal(m)) }
 
 func eui64(m topology.MAC) [8]byte {
 	return [8]byte{m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}
