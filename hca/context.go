@@ -34,6 +34,7 @@ func (c *Context) Close() {
 		return
 	}
 	c.closed = true
+	c.dev.enter()
 	c.out.reset()
 	for len(c.qps) > 0 {
 		c.qps[len(c.qps)-1].remove()

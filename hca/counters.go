@@ -38,16 +38,16 @@ type DropReason uint8
 
 // Reasons for a drop.
 const (
-	DropMalformed   DropReason = iota // headers or lengths do not add up
-	DropICRC                          // invariant CRC wrong
-	DropOpcode                        // opcode not known, or not of the queue pair's service
-	DropPKey                          // P_Key not the default one
-	DropNoQP                          // no such queue pair
-	DropQPState                       // the queue pair's state does not receive
-	DropAddress                       // addresses are not those of the connection
-	DropOutOfOrder                    // request beyond a gap
-	DropStale                         // response that is not expected
-	DropRNR                           // no receive work request
+	DropMalformed  DropReason = iota // headers or lengths do not add up
+	DropICRC                         // invariant CRC wrong
+	DropOpcode                       // opcode not known, or not of the queue pair's service
+	DropPKey                         // P_Key not the default one
+	DropNoQP                         // no such queue pair
+	DropQPState                      // the queue pair's state does not receive
+	DropAddress                      // addresses are not those of the connection
+	DropOutOfOrder                   // request beyond a gap
+	DropStale                        // response that is not expected
+	DropRNR                          // no receive work request
 	NumDropReasons
 )
 

@@ -12,10 +12,11 @@ type CQ struct {
 	event func(*CQ)
 	users int // queue pairs
 	gone  bool
-	fail  bool // overran: nothing more is written
+	fail  bool // overran; the event is sent once
 
 	prod  uint32 // next slot to write
 	pub   uint32 // published so far
+	seen  uint32 // consumer index when last read
 	dirty bool   // in the batch's list
 
 	armed     armState
@@ -76,4 +77,57 @@ func (q *CQ) remove() {
 	q.gone = true
 	q.ctx.dev.nCQ--
 	drop(&q.ctx.cqs, q)
+}
+
+// push writes a completion into the next slot; it becomes visible at commit.
+// A queue without room loses it, with an event the first time.
+func (q *CQ) push(e *ring.CQE, solicited bool) {
+	if q.gone {
+		return
+	}
+	next := q.ring.Next(q.prod)
+	if next == q.seen {
+		if q.seen = q.ring.Consumer(); next == q.seen {
+			q.overrun()
+			return
+		}
+	}
+	e.Encode(q.ring.At(q.prod))
+	q.prod = next
+	q.news = true
+	q.solicited = q.solicited || solicited || e.Status != 0
+	if !q.dirty {
+		q.dirty = true
+		b := q.ctx.dev.batch
+		b.cqs = append(b.cqs, q)
+	}
+}
+
+func (q *CQ) overrun() {
+	q.ctx.dev.ctr.CQOverruns++
+	if q.fail {
+		return
+	}
+	q.fail = true
+	if q.ctx.async != nil {
+		q.ctx.async(Event{Type: EventCQErr, CQ: q})
+	}
+}
+
+// publish makes the completions visible and notes whether an event is due.
+func (q *CQ) publish(b *Batch) {
+	q.dirty = false
+	if q.gone {
+		return
+	}
+	q.ring.SetProducer(q.prod)
+	q.pub = q.prod
+	news, sol := q.news, q.solicited
+	q.news, q.solicited = false, false
+	if news && (q.armed == armedNext || q.armed == armedSolicited && sol) {
+		q.armed = unarmed
+		if q.event != nil {
+			b.fire = append(b.fire, q)
+		}
+	}
 }

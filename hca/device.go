@@ -46,10 +46,18 @@ type Device struct {
 	active    []*QP // what Sweep looks at
 	ready     [8]qpList
 	readyMask uint8
+	cnps      [8]frame.FIFO
+	loop      loopback
+	depth     int // entry points that are being carried out
 	wantKick  bool
+	pulling   bool // in Next: the NIC must not be kicked
 
-	slab     *frame.Slab
+	slab     *frame.Slab // shared by small gathers
 	slabUsed int
+	segs     []Segment // of the gather or scatter being put together
+	probe    []Segment
+	word     [8]byte
+	pieces   [1][]byte
 
 	ctr Counters
 }
@@ -94,6 +102,15 @@ func (d *Device) Config() *Config { return &d.cfg }
 // ActiveMTU is the code of the port's MTU: 1 for 256 bytes to 5 for 4096.
 func (d *Device) ActiveMTU() uint8 { return d.mtu }
 
+// QPs is the number of queue pairs that exist.
+func (d *Device) QPs() int {
+	n := 0
+	for _, c := range d.contexts {
+		n += len(c.qps)
+	}
+	return n
+}
+
 // Up tells whether the port's link is up.
 func (d *Device) Up() bool { return d.up }
 
@@ -108,6 +125,7 @@ func (d *Device) SetGID(index int, g GIDEntry) {
 		return
 	}
 	d.gids[index] = g
+	d.enter()
 	d.broadcast(Event{Type: EventGIDChange, Port: 1})
 	d.leave()
 }
@@ -125,6 +143,7 @@ func (d *Device) LinkChanged(up bool) {
 	if up {
 		t = EventPortActive
 	}
+	d.enter()
 	d.broadcast(Event{Type: t, Port: 1})
 	d.wantKick = d.wantKick || up
 	d.leave()
@@ -141,14 +160,32 @@ func (d *Device) broadcast(e Event) {
 // Counters returns a copy of the device's counters.
 func (d *Device) Counters() Counters { return d.ctr }
 
-// leave ends every entry point of the device: what was put off until its state
-// is consistent happens now.
+// enter begins what leave ends: every entry point of the device.
+func (d *Device) enter() { d.depth++ }
+
+// leave does what was put off until the device's state is consistent.
 func (d *Device) leave() {
-	if d.auto {
-		d.batch.Commit()
+	if d.depth == 1 {
+		if d.auto || d.batch.full {
+			d.batch.Commit()
+		}
+		if d.wantKick && !d.pulling {
+			d.wantKick = false
+			d.kick()
+		}
 	}
-	if d.wantKick {
-		d.wantKick = false
-		d.kick()
+	d.depth--
+}
+
+const opKick = 0 // and opLoop
+
+// HandleEvent implements sim.Handler; only the engine calls it.
+func (d *Device) HandleEvent(_ sim.Time, op uint32, _ uint64) {
+	d.enter()
+	if op == opKick {
+		d.wantKick = true
+	} else {
+		d.loop.run(d)
 	}
+	d.leave()
 }

@@ -1,6 +1,5 @@
 package hca
 
-
 // MR is a memory region (IBTA vol. 1 §10.6): a range of a program's memory
 // that work requests and, if it allows, the remote side may name by a key.
 type MR struct {
@@ -140,4 +139,3 @@ func (t *mrTable) remove(key uint32) {
 	}
 	t.slot[i] = nil
 }
-

@@ -119,3 +119,9 @@ func (r *Ring) Clear() {
 	r.SetProducer(0)
 	r.SetConsumer(0)
 }
+
+// Bytes views words as bytes: memory for New that is aligned whatever the
+// allocator does.
+func Bytes(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
+}

@@ -1,0 +1,234 @@
+package hca
+
+import "cnuas/hca/transport"
+
+// transition is one arrow of IBTA vol. 1 figure 124 with the attributes of
+// table 91: those that must be given and those that may.
+type transition struct {
+	ok       bool
+	req, opt AttrMask
+}
+
+const initAttrs = AttrPKeyIndex | AttrPort | AttrAccessFlags
+
+// rcTransitions are those of the reliable connection service. Every state may
+// go to Reset and, but for Reset, to Err.
+var rcTransitions = [Err + 1][Err + 1]transition{
+	Reset: {
+		Reset: {ok: true},
+		Init:  {ok: true, req: initAttrs},
+	},
+	Init: {
+		Reset: {ok: true},
+		Err:   {ok: true},
+		Init:  {ok: true, opt: initAttrs},
+		RTR: {ok: true,
+			req: AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN | AttrMaxDestRdAtomic | AttrMinRNRTimer,
+			opt: AttrAltPath | AttrAccessFlags | AttrPKeyIndex},
+	},
+	RTR: {
+		Reset: {ok: true},
+		Err:   {ok: true},
+		RTS: {ok: true,
+			req: AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrSQPSN | AttrMaxRdAtomic,
+			opt: AttrCurState | AttrAltPath | AttrAccessFlags | AttrMinRNRTimer | AttrPathMigState},
+	},
+	RTS: {
+		Reset: {ok: true},
+		Err:   {ok: true},
+		RTS:   {ok: true, opt: AttrCurState | AttrAccessFlags | AttrAltPath | AttrPathMigState | AttrMinRNRTimer},
+		SQD:   {ok: true, opt: AttrEnSQDAsync},
+	},
+	SQD: {
+		Reset: {ok: true},
+		Err:   {ok: true},
+		RTS:   {ok: true, opt: AttrCurState | AttrAltPath | AttrAccessFlags | AttrMinRNRTimer | AttrPathMigState},
+		SQD: {ok: true, opt: AttrPort | AttrAV | AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrMaxRdAtomic |
+			AttrMaxDestRdAtomic | AttrAltPath | AttrAccessFlags | AttrPKeyIndex | AttrMinRNRTimer | AttrPathMigState},
+	},
+	SQE: {
+		Reset: {ok: true},
+		Err:   {ok: true},
+		RTS:   {ok: true, opt: AttrCurState | AttrAccessFlags | AttrMinRNRTimer},
+	},
+	Err: {
+		Reset: {ok: true},
+		Err:   {ok: true},
+	},
+}
+
+// Modify changes the attributes that m names and, with AttrState, the state
+// (IBTA vol. 1 §11.2.5.2). ErrState: no such transition, or the attributes are
+// not those that it needs and allows. ErrInvalid: a value out of range.
+// ErrNoGID: the source GID index is empty. Nothing is changed on error.
+func (q *QP) Modify(a *QPAttr, m AttrMask) error {
+	if q.gone {
+		return ErrInvalid
+	}
+	from, to := q.attr.State, q.attr.State
+	if m&AttrState != 0 {
+		to = a.State
+	}
+	if to > Err {
+		return ErrInvalid
+	}
+	if m&AttrCurState != 0 && a.CurState != from {
+		return ErrState
+	}
+	t := &rcTransitions[from][to]
+	if !t.ok || m&t.req != t.req || m&^(t.req|t.opt|AttrState) != 0 {
+		return ErrState
+	}
+	if err := q.check(a, m); err != nil {
+		return err
+	}
+	n := q.attr
+	merge(&n, a, m)
+	var head template
+	if m&AttrAV != 0 {
+		var err error
+		if head, err = q.ctx.dev.newTemplate(q, &n); err != nil {
+			return err
+		}
+	}
+	d := q.ctx.dev
+	d.enter()
+	if m&AttrAV != 0 {
+		q.unready()
+		q.head = head
+		q.prio = d.cfg.Priority[head.tos>>2]
+		q.loop = d.hasGID(n.AV.DGID)
+	}
+	n.State = from
+	q.attr = n
+	q.move(from, to, m)
+	if m&AttrAV != 0 && from == SQD {
+		q.makeReady()
+	}
+	d.leave()
+	return nil
+}
+
+// check looks at the ranges of the attributes that m names.
+func (q *QP) check(a *QPAttr, m AttrMask) error {
+	d := q.ctx.dev
+	bad := func(bit AttrMask, out bool) bool { return m&bit != 0 && out }
+	switch {
+	case bad(AttrPort, a.Port != 1),
+		bad(AttrPKeyIndex, a.PKeyIndex != 0),
+		bad(AttrPathMTU, a.PathMTU < 1 || a.PathMTU > d.mtu),
+		bad(AttrTimeout, a.Timeout > 31),
+		bad(AttrRetryCnt, a.RetryCnt > 7),
+		bad(AttrRNRRetry, a.RNRRetry > 7),
+		bad(AttrMinRNRTimer, a.MinRNRTimer > 31),
+		bad(AttrMaxRdAtomic, a.MaxRdAtomic > MaxRdAtomic),
+		bad(AttrMaxDestRdAtomic, a.MaxDestRdAtomic > MaxRdAtomic),
+		bad(AttrAccessFlags, a.Access&^accessKnown != 0),
+		bad(AttrPathMigState, a.PathMigState != 0):
+		return ErrInvalid
+	case m&AttrAltPath != 0:
+		return ErrNotSupported
+	}
+	return nil
+}
+
+// merge copies the attributes that m names.
+func merge(n, a *QPAttr, m AttrMask) {
+	set := func(bit AttrMask) bool { return m&bit != 0 }
+	if set(AttrAccessFlags) {
+		n.Access = a.Access
+	}
+	if set(AttrPKeyIndex) {
+		n.PKeyIndex = a.PKeyIndex
+	}
+	if set(AttrPort) {
+		n.Port = a.Port
+	}
+	if set(AttrAV) {
+		n.AV = a.AV
+	}
+	if set(AttrPathMTU) {
+		n.PathMTU = a.PathMTU
+	}
+	if set(AttrTimeout) {
+		n.Timeout = a.Timeout
+	}
+	if set(AttrRetryCnt) {
+		n.RetryCnt = a.RetryCnt
+	}
+	if set(AttrRNRRetry) {
+		n.RNRRetry = a.RNRRetry
+	}
+	if set(AttrRQPSN) {
+		n.RQPSN = a.RQPSN & transport.PSNMask
+	}
+	if set(AttrMaxRdAtomic) {
+		n.MaxRdAtomic = a.MaxRdAtomic
+	}
+	if set(AttrMinRNRTimer) {
+		n.MinRNRTimer = a.MinRNRTimer
+	}
+	if set(AttrSQPSN) {
+		n.SQPSN = a.SQPSN & transport.PSNMask
+	}
+	if set(AttrMaxDestRdAtomic) {
+		n.MaxDestRdAtomic = a.MaxDestRdAtomic
+	}
+	if set(AttrDestQPN) {
+		n.DestQPN = a.DestQPN & transport.PSNMask
+	}
+}
+
+// move carries out the change of state; the attributes are in place.
+func (q *QP) move(from, to QPState, m AttrMask) {
+	d := q.ctx.dev
+	if m&(AttrRetryCnt|AttrRNRRetry) != 0 {
+		q.req.retries, q.req.rnrRetries = q.attr.RetryCnt, q.attr.RNRRetry
+	}
+	if m&AttrTimeout != 0 {
+		q.req.timeout = transport.AckTimeout(q.attr.Timeout)
+	}
+	if from == to && to != Reset {
+		return
+	}
+	switch to {
+	case Reset:
+		q.quiet()
+		drop(&d.active, q)
+		q.active = false
+		q.attr = QPAttr{}
+		q.req.reset()
+		q.resp = responder{}
+		q.sq.Clear()
+		q.rq.Clear()
+		q.swept, q.draining = 0, false
+	case RTR:
+		q.mtu = transport.MTUBytes(q.attr.PathMTU)
+		q.resp.begin(q.attr.RQPSN)
+	case RTS:
+		if from == RTR {
+			q.req.begin(q.attr.SQPSN)
+			q.activate()
+		}
+		q.attr.State = to
+		q.draining = false
+		q.makeReady()
+	case SQD:
+		q.draining = m&AttrEnSQDAsync != 0
+		q.attr.State = to
+		q.drained()
+	case Err:
+		q.resp.stop() // not even a NAK
+		q.toErr()
+	}
+	q.attr.State = to
+}
+
+// drained tells the program, if it asked, that every work request of a queue
+// pair in SQD that was begun is complete (IBTA vol. 1 §10.3.1.6).
+func (q *QP) drained() {
+	if q.draining && q.attr.State == SQD && q.req.acked == q.req.started {
+		q.draining = false
+		q.async(EventSQDrained)
+	}
+}

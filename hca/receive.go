@@ -1,0 +1,221 @@
+package hca
+
+import (
+	"encoding/binary"
+
+	"cnuas/hca/transport"
+	"cnuas/internal/frame"
+	"cnuas/internal/wire"
+)
+
+// Receive takes ownership of a RoCE frame that has arrived at the port.
+// Everything in it is hostile.
+func (d *Device) Receive(f *frame.Frame) {
+	d.enter()
+	d.receive(f)
+	d.leave()
+}
+
+func (d *Device) receive(f *frame.Frame) {
+	d.ctr.RxFrames++
+	d.ctr.RxBytes += uint64(f.Len)
+	if !d.dispatch(f) {
+		d.pool.Put(f)
+	}
+}
+
+func (d *Device) drop(r DropReason) bool {
+	d.ctr.Dropped[r]++
+	return false
+}
+
+// dispatch checks the packet as far as it does not depend on the queue pair's
+// course (IBTA vol. 1 §9.6.1) and hands it to requester or responder. It
+// reports whether the frame was kept.
+func (d *Device) dispatch(f *frame.Frame) (held bool) {
+	if !f.Parse() {
+		return d.drop(DropMalformed)
+	}
+	l := &f.Meta.Layers
+	b, l3, l4 := f.Data, int(l.L3), int(l.L4)
+	const fixed = wire.UDPLen + wire.BTHLen
+	if !l.RoCE || l4 <= l3 || len(b) < l4+fixed {
+		return d.drop(DropMalformed)
+	}
+	bth := b[l4+wire.UDPLen : l4+fixed]
+	pad := int(bth[1] >> 4 & 3)
+	udp := int(be.Uint16(b[l4+4:]))
+	body := b[l4+fixed:] // extension headers, and the payload if it is not apart
+	if f.Meta.ICRCDeferred {
+		if pad != int(f.Meta.Pad) || udp != len(b)-l4+len(f.Pay)+pad+wire.ICRCLen {
+			return d.drop(DropMalformed)
+		}
+	} else {
+		end := l4 + udp - wire.ICRCLen
+		if len(f.Pay) != 0 || end < l4+fixed+pad || end+wire.ICRCLen > len(b) {
+			return d.drop(DropMalformed)
+		}
+		if wire.ICRC(b[:end], l3) != binary.LittleEndian.Uint32(b[end:]) {
+			return d.drop(DropICRC)
+		}
+		if l.EtherType == wire.EtherTypeIPv4 && !validIPv4(b[l3:l4], l4-l3+udp) {
+			return d.drop(DropMalformed)
+		}
+		body = b[l4+fixed : end-pad]
+	}
+	if bth[1]&15 != 0 { // transport header version
+		return d.drop(DropMalformed)
+	}
+	if be.Uint16(bth[2:])&0x7fff != wire.DefaultPKey&0x7fff {
+		return d.drop(DropPKey)
+	}
+	q := d.qps.find(be.Uint32(bth[4:]) & transport.PSNMask)
+	if q == nil {
+		return d.drop(DropNoQP)
+	}
+	if s := q.attr.State; s < RTR || s > SQD {
+		return d.drop(DropQPState)
+	}
+	if !q.fromPeer(b, l3) {
+		return d.drop(DropAddress)
+	}
+	if wire.Opcode(bth[0]) == wire.CNP {
+		q.onCNP()
+		return false
+	}
+	op := transport.Op{}
+	if bth[0] < byte(len(transport.Ops)) {
+		op = transport.Ops[bth[0]]
+	}
+	if op.Kind == 0 {
+		return d.drop(DropOpcode)
+	}
+	if len(body) < int(op.Ext) {
+		return d.drop(DropMalformed)
+	}
+	head, pay := body[:op.Ext], body[op.Ext:]
+	if len(f.Pay) > 0 {
+		if len(pay) > 0 {
+			return d.drop(DropMalformed)
+		}
+		pay = f.Pay
+	}
+	if len(pay)+pad > 0 && (op.Kind&transport.Payload == 0 || (len(pay)+pad)&3 != 0) {
+		return d.drop(DropMalformed)
+	}
+	if ecn(b, l3) {
+		q.onMark()
+	}
+	psn := be.Uint32(bth[8:])
+	if op.Kind&transport.Request != 0 {
+		return q.settled(q.onRequest(&request{op: op, code: wire.Opcode(bth[0]), psn: psn & transport.PSNMask,
+			ackReq: psn&ackReq != 0, solicited: bth[1]&solicited != 0, head: head, pay: pay}), f)
+	}
+	if q.attr.State == RTR {
+		return d.drop(DropQPState)
+	}
+	psn &= transport.PSNMask
+	switch {
+	case op.Kind&transport.Ack != 0:
+		if !q.onAck(psn, wire.AETH(head)) {
+			d.ctr.Dropped[DropStale]++
+		}
+		return false
+	case op.Kind&transport.AtomicAck != 0:
+		held = q.onAtomicAck(psn, head)
+	default:
+		held = q.onReadResponse(op.Kind, psn, head, pay)
+	}
+	return q.settled(held, f)
+}
+
+// validIPv4 checks total length and header checksum of a packet from outside.
+func validIPv4(h []byte, total int) bool {
+	sum := uint32(0)
+	for i := 0; i+1 < len(h); i += 2 {
+		sum += uint32(be.Uint16(h[i:]))
+	}
+	sum = sum&0xffff + sum>>16
+	sum = sum&0xffff + sum>>16
+	return sum == 0xffff && int(be.Uint16(h[2:])) == total
+}
+
+// settled keeps a frame whose bytes wait to be written.
+func (q *QP) settled(held bool, f *frame.Frame) bool {
+	if held {
+		q.ctx.dev.hold(f)
+	}
+	return held
+}
+
+// fromPeer tells whether the IP addresses are those of the connection.
+func (q *QP) fromPeer(b []byte, l3 int) bool {
+	t := &q.head
+	if t.layers.EtherType == wire.EtherTypeIPv4 {
+		return b[l3]>>4 == 4 && binary.NativeEndian.Uint64(b[l3+12:]) == binary.NativeEndian.Uint64(t.peer[:])
+	}
+	return b[l3]>>4 == 6 && string(b[l3+8:l3+40]) == string(t.peer[:])
+}
+
+// ecn tells whether the packet has the CE mark. The bytes are looked at, not
+// the layers: switches mark after parsing.
+func ecn(b []byte, l3 int) bool {
+	tos := b[l3+1]
+	if b[l3]>>4 == 6 {
+		tos >>= 4
+	}
+	return tos&3 == wire.ECNCE
+}
+
+// onMark is the notification point: a packet of the peer met congestion.
+func (q *QP) onMark() {
+	d := q.ctx.dev
+	d.ctr.ECNMarked++
+	prio := d.cfg.Priority[d.cfg.CNPTrafficClass>>2]
+	if q.loop || d.cnps[prio].Len() >= maxCNPs || !q.np.Marked(d.eng.Now(), d.cfg.CNPInterval) {
+		return
+	}
+	d.ctr.CNPSent++
+	if d.cnps[prio].Len() == 0 {
+		d.wake(prio)
+	}
+	d.cnps[prio].Push(q.cnp(prio))
+}
+
+// maxCNPs bounds what waits while the priority of CNPs is paused.
+const maxCNPs = 1024
+
+// cnp makes a congestion notification packet: a BTH and 16 bytes of zeros, in
+// a class of its own, never marked itself (IBTA annex A17.9.3).
+func (q *QP) cnp(prio uint8) *frame.Frame {
+	t := &q.head
+	old := *t
+	t.setTOS(q.ctx.dev.cfg.CNPTrafficClass &^ 3)
+	f, h := q.build(wire.CNP, 0, 0, wire.CNPReservedLen, 0)
+	*t = old
+	clear(h)
+	wire.BTH(f.Data[old.n-wire.BTHLen:]).SetBECN(true)
+	f.Meta.Priority = prio
+	return f
+}
+
+func (t *template) setTOS(tos uint8) {
+	ip := t.b[wire.EthernetLen:]
+	if t.layers.EtherType == wire.EtherTypeIPv4 {
+		t.sum += 0xffff - uint32(ip[1]) + uint32(tos)
+		ip[1] = tos
+	} else {
+		ip[0] = 6<<4 | tos>>4
+		ip[1] = ip[1]&0x0f | tos<<4
+	}
+	t.tos, t.layers.TOS = tos, tos
+}
+
+// onCNP takes the peer's notification.
+func (q *QP) onCNP() {
+	d := q.ctx.dev
+	d.ctr.CNPReceived++
+	if q.rp != nil {
+		q.rp.Notified(d.eng.Now())
+	}
+}

@@ -1,0 +1,82 @@
+package verbs
+
+import (
+	"fmt"
+
+	"cnuas/hca"
+)
+
+// Path is how two queue pairs reach each other and what they agree on. The
+// zero value of a field takes the default stated.
+type Path struct {
+	GIDIndex     [2]uint8 // of either side; default 1, the IPv4-mapped one
+	MAC          [2][6]byte
+	TrafficClass uint8
+	FlowLabel    uint32
+	MTU          uint8      // code; default the smaller active MTU
+	PSN          [2]uint32  // first PSN that either side sends
+	Timeout      uint8      // default 14: 67 ms
+	RetryCnt     uint8      // default 7
+	RNRRetry     uint8      // default 7: for ever
+	MinRNRTimer  uint8      // default 12: 0.64 ms
+	RdAtomic     uint8      // default hca.MaxRdAtomic
+	Access       hca.Access // default all remote access
+	NoRetry      bool       // RetryCnt and RNRRetry are meant as they are
+}
+
+// Connect takes both queue pairs from Reset to RTS.
+func Connect(a, b *QP, p Path) error {
+	if p.GIDIndex == ([2]uint8{}) {
+		p.GIDIndex = [2]uint8{1, 1}
+	}
+	da, db := a.Context().Device(), b.Context().Device()
+	if p.MTU == 0 {
+		p.MTU = min(da.ActiveMTU(), db.ActiveMTU())
+	}
+	if p.MAC == ([2][6]byte{}) {
+		p.MAC = [2][6]byte{da.Config().MAC, db.Config().MAC}
+	}
+	def := func(v *uint8, d uint8) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&p.Timeout, 14)
+	def(&p.MinRNRTimer, 12)
+	def(&p.RdAtomic, hca.MaxRdAtomic)
+	if !p.NoRetry {
+		def(&p.RetryCnt, 7)
+		def(&p.RNRRetry, 7)
+	}
+	if p.Access == 0 {
+		p.Access = hca.AccessLocalWrite | hca.AccessRemoteWrite | hca.AccessRemoteRead | hca.AccessRemoteAtomic
+	}
+	ends := [2]*QP{a, b}
+	for i, q := range ends {
+		o := ends[1-i]
+		gids := o.Context().Device().GIDs()
+		at := hca.QPAttr{
+			Port: 1, Access: p.Access, PathMTU: p.MTU, DestQPN: o.Num(), RQPSN: p.PSN[1-i], SQPSN: p.PSN[i],
+			Timeout: p.Timeout, RetryCnt: p.RetryCnt, RNRRetry: p.RNRRetry, MinRNRTimer: p.MinRNRTimer,
+			MaxRdAtomic: p.RdAtomic, MaxDestRdAtomic: p.RdAtomic,
+			AV: hca.AddressVector{SGIDIndex: p.GIDIndex[i], DGID: gids[p.GIDIndex[1-i]].GID, TrafficClass: p.TrafficClass,
+				FlowLabel: p.FlowLabel, DMAC: p.MAC[1-i]},
+		}
+		for _, s := range steps {
+			at.State = s.to
+			if err := q.Modify(&at, s.mask); err != nil {
+				return fmt.Errorf("queue pair %#x to %v: %w", q.Num(), s.to, err)
+			}
+		}
+	}
+	return nil
+}
+
+var steps = []struct {
+	to   hca.QPState
+	mask hca.AttrMask
+}{
+	{hca.Init, hca.AttrState | hca.AttrPKeyIndex | hca.AttrPort | hca.AttrAccessFlags},
+	{hca.RTR, hca.AttrState | hca.AttrAV | hca.AttrPathMTU | hca.AttrDestQPN | hca.AttrRQPSN | hca.AttrMaxDestRdAtomic | hca.AttrMinRNRTimer},
+	{hca.RTS, hca.AttrState | hca.AttrTimeout | hca.AttrRetryCnt | hca.AttrRNRRetry | hca.AttrSQPSN | hca.AttrMaxRdAtomic},
+}
