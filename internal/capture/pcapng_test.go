@@ -71,3 +71,28 @@ func TestPcapNGWriteError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A capture that goes on is readable while it does: what came is written out
+// before Decode waits for more.
+func TestPcapNGLive(t *testing.T) {
+	pr, pw := io.Pipe()
+	fr, fw := io.Pipe()
+	defer pw.Close()
+	go func() {
+		fw.CloseWithError(Decode(pr, NewPcapNG(fw)))
+	}()
+	n := example()
+	b := encode(n)
+	stats := appendEnd(appendStats(appendStats(nil, n.stats[0]), n.stats[1]))
+	go pw.Write(b[:len(b)-len(stats)]) // the frames, and no end
+	r, err := pcapgo.NewNgReader(fr, pcapgo.DefaultNgReaderOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range n.records {
+		data, _, err := r.ReadPacketData()
+		if err != nil || !bytes.Equal(data, want.Data) {
+			t.Fatalf("packet %d: %x, %v", i, data, err)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func (s *Session) Run(ctx context.Context, w io.Writer) error {
 		}
 		switch {
 		case ended:
-			return s.finish(w)
+			return s.finish(w, announced)
 		case some:
 			select {
 			case <-pause.C:
@@ -133,10 +133,11 @@ func (s *Session) drain(w io.Writer, announced *int) (some bool, err error) {
 	return some, nil
 }
 
-func (s *Session) finish(w io.Writer) error {
+// finish writes the statistics of the ports that the reader knows, and the end.
+func (s *Session) finish(w io.Writer, announced int) error {
 	var msg []byte
 	s.mu.Lock()
-	for i, t := range s.taps {
+	for i, t := range s.taps[:announced] {
 		msg = appendStats(msg, Stats{Port: i, Received: t.received.Load(), Lost: t.lost.Load()})
 	}
 	s.mu.Unlock()

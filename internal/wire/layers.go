@@ -66,9 +66,9 @@ func (l *Layers) ECN() uint8 { return l.TOS & 3 }
 func (l *Layers) DSCP() uint8 { return l.TOS >> 2 }
 
 // Parse looks at the headers in b, the beginning of an Ethernet frame. It
-// reports false, and why, only for a frame that has no complete Ethernet
-// header; an IP header that is not well formed leaves IP false, which routing
-// and marking treat as "not IP".
+// reports false only for a frame that has no complete Ethernet header; an IP
+// header that is not well formed leaves IP false, which routing and marking
+// treat as "not IP".
 func (l *Layers) Parse(b []byte) bool {
 	*l = Layers{}
 	if len(b) < EthernetLen {
