@@ -166,7 +166,7 @@ const (
 
 func (l *limiter) allow(now sim.Time) bool {
 	t := max(l.next, now)
-	if t-now >= icmpBurst*icmpInterval {
+	if t-now > (icmpBurst-1)*icmpInterval {
 		return false
 	}
 	l.next = t + icmpInterval
