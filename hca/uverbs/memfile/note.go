@@ -120,11 +120,11 @@ func Receive(c *net.UnixConn) (Note, error) {
 func receive(c *net.UnixConn, b []byte) (int, []int, error) {
 	oob := make([]byte, unix.CmsgSpace(4*8))
 	n, on, _, _, err := c.ReadMsgUnix(b, oob)
+	if errors.Is(err, io.EOF) || err == nil && n == 0 {
+		return 0, nil, io.EOF
+	}
 	if err != nil {
 		return 0, nil, err
-	}
-	if n == 0 {
-		return 0, nil, io.EOF
 	}
 	var fds []int
 	msgs, err := unix.ParseSocketControlMessage(oob[:on])
