@@ -100,6 +100,9 @@ func (b *builder) addDevices() bool {
 	b.byName = map[string]*device{}
 	add := func(key, name string) *device {
 		if old := b.byName[name]; old != nil {
+			if _, ok := b.r.lines[key+".name"]; ok {
+				key += ".name"
+			}
 			b.r.errorf(key, "choose another name", "the name %q is used twice, first in line %d", name, b.r.lines.of(old.key))
 			return nil
 		}
@@ -158,18 +161,23 @@ func (b *builder) addLinks() {
 		}
 		for i, text := range []attr[string]{f.a, f.b} {
 			l.ends[i] = &buildEnd{dev: devs[i], link: l, key: text.key, port: ports[i]}
-			if ports[i] == "" {
-				auto = append(auto, l.ends[i])
-			} else if old := devs[i].ports[ports[i]]; old != nil {
+			if old := devs[i].ports[ports[i]]; old != nil {
 				b.r.errorf(text.key, "give the link a port of its own", "port %s has two links, the first in line %d", old.name(), b.r.lines.of(old.key))
 				ok = false
-			} else {
-				devs[i].ports[ports[i]] = l.ends[i]
 			}
 		}
-		if ok {
-			b.links = append(b.links, l)
+		if !ok {
+			devs[0].excused, devs[1].excused = true, true
+			continue
 		}
+		for _, e := range l.ends {
+			if e.port == "" {
+				auto = append(auto, e)
+			} else {
+				e.dev.ports[e.port] = e
+			}
+		}
+		b.links = append(b.links, l)
 	}
 	// Numbers that links ask for come first, whatever the order of the file.
 	for _, e := range auto {

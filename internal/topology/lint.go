@@ -36,9 +36,7 @@ func (b *builder) addQoS() {
 		profiles[i] = p
 		sw := &b.s.Switches[i]
 		sw.QoS = p.resolve(fastest(w.order), b.maxMTU)
-		for j, e := range w.order {
-			sw.Ports[j].Headroom = b.headroom(p, e)
-		}
+		b.headroom(p, w, sw)
 		b.checkBuffer(w, p, sw)
 	}
 	for i, n := range b.nodes {
@@ -69,14 +67,20 @@ func (b *builder) profile(a attr[string]) *profile {
 	return p
 }
 
-// headroom of the port at a switch's end of a link.
-func (b *builder) headroom(p *profile, e *buildEnd) int64 {
-	need := Headroom(e.link.attrs.rate.get(DefaultRate), e.link.attrs.delay.get(DefaultDelay), b.maxMTU)
-	if p.headroom.set && p.headroom.v < need && p.pfc.get(true) {
-		b.r.warnf(p.headroom.key, "leave headroom out to have it computed",
-			"headroom %d B is below the %d B that can arrive at %s after a pause: lossless frames may be dropped", p.headroom.v, need, e.name())
+// headroom sets that of each port of a switch.
+func (b *builder) headroom(p *profile, w *buildSwitch, sw *Switch) {
+	most, at := int64(0), ""
+	for i, e := range w.order {
+		need := Headroom(e.link.attrs.rate.get(DefaultRate), e.link.attrs.delay.get(DefaultDelay), b.maxMTU)
+		sw.Ports[i].Headroom = p.headroom.get(need)
+		if need > most {
+			most, at = need, e.name()
+		}
 	}
-	return p.headroom.get(need)
+	if p.headroom.set && p.headroom.v < most && sw.QoS.Lossless != 0 {
+		b.r.warnf(p.headroom.key, "leave headroom out to have it computed",
+			"headroom %d B is below the %d B that can arrive at %s after a pause: lossless frames may be dropped", p.headroom.v, most, at)
+	}
 }
 
 // checkBuffer compares the packet memory of a switch with what PFC needs: the
@@ -99,7 +103,7 @@ func (b *builder) checkBuffer(w *buildSwitch, p *profile, sw *Switch) {
 	if q.Buffer < least {
 		what := fmt.Sprintf("two frames for each of %d ports", ports)
 		if headroom > 0 {
-			what = fmt.Sprintf("the PFC headroom of %d B (%d ports, %d lossless priorities) and %s", headroom, ports, classes, what)
+			what = fmt.Sprintf("the PFC headroom of %d B (%d ports, lossless priorities %v) and %s", headroom, ports, q.Lossless.List(), what)
 		}
 		b.r.errorf(key, fmt.Sprintf(`make it "%dKB" or more`, (least+999)/1000), "the buffer of %d B of switch %s is too small for %s", q.Buffer, w.name, what)
 		return
@@ -170,7 +174,7 @@ func (b *builder) checkParts() {
 	}
 	first := b.nodes[0]
 	for _, n := range b.nodes {
-		if len(n.order) > 0 && len(first.order) > 0 && parts.find(n.device) != parts.find(first.device) {
+		if len(n.order) > 0 && len(first.order) > 0 && !n.excused && !first.excused && parts.find(n.device) != parts.find(first.device) {
 			b.r.warnf(n.key, "add a link between them", "there is no path from %s to %s", n.name, first.name)
 			return
 		}

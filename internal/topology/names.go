@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -53,13 +54,24 @@ func alnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
+// synonyms are words that other programs use for keys of ours.
+var synonyms = map[string]string{
+	"address": "ip", "adress": "ip", "addr": "ip", "addresses": "ip", "ips": "ip", "ipv4": "ip", "ipv6": "ip",
+	"speed": "rate", "bandwidth": "rate", "bw": "rate", "latency": "delay", "impair": "loss",
+	"ethernet": "mac", "dscp": "roce_dscp", "host": "node", "hosts": "node", "topology": "generate",
+	"vlans": "trunk", "tagged": "trunk", "native": "vlan", "pvid": "vlan", "access": "vlan",
+}
+
 // suggest returns a remedy that names the known word nearest to got, or the
 // list of all of them if none is near.
 func suggest(got string, known []string) string {
-	best, dist := "", 3
-	for _, k := range known {
-		if d := distance(strings.ToLower(got), strings.ToLower(k)); d < dist && 2*d <= max(len(k), 2) {
-			best, dist = k, d
+	best, dist := synonyms[strings.ToLower(got)], 3
+	if !slices.Contains(known, best) {
+		best = ""
+		for _, k := range known {
+			if d := distance(strings.ToLower(got), strings.ToLower(k)); d < dist && 3*d <= len(k) {
+				best, dist = k, d
+			}
 		}
 	}
 	switch {

@@ -187,7 +187,7 @@ func (r *reader) checkProfile(p *profile) {
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.weights)) {
 		if p.strict.v.Has(n) {
-			r.errorf(join(p.key, "scheduler"), "remove it from strict or from weights", "priority %d is strict and has a weight", n)
+			r.errorf(p.strict.key, "remove it from strict or from weights", "priority %d is strict and has a weight", n)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (r *reader) read(m map[string]any) *document {
 	t := r.table("", m)
 	d := &document{
 		name: t.name("name"),
-		seed: t.int("seed", 0, 1<<62),
+		seed: t.int("seed", 0, 1<<32-1),
 		ipv6: t.bool("ipv6"),
 	}
 	if s := t.sub("defaults"); s != nil {

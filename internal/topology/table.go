@@ -94,8 +94,8 @@ func (t *table) done() {
 }
 
 // want reports a value of the wrong type.
-func (t *table) want(key string, v any, form string) {
-	t.r.errorf(key, "write it as "+form, "%s where %s is expected", kind(v), form)
+func (t *table) want(key string, v any, form, remedy string) {
+	t.r.errorf(key, remedy, "%s where %s is expected", kind(v), form)
 }
 
 func kind(v any) string {
@@ -105,7 +105,11 @@ func kind(v any) string {
 	case int64:
 		return "integer " + strconv.FormatInt(v, 10)
 	case float64:
-		return "number " + strconv.FormatFloat(v, 'g', -1, 64)
+		s := strconv.FormatFloat(v, 'g', -1, 64)
+		if decimal(s) {
+			s += ".0"
+		}
+		return "number " + s
 	case bool:
 		return "boolean " + strconv.FormatBool(v)
 	case []any:
@@ -127,7 +131,7 @@ func get[T, V any](t *table, k, form, remedy string, conv func(V) (T, error)) at
 	}
 	v, ok := raw.(V)
 	if !ok {
-		t.want(t.key(k), raw, form)
+		t.want(t.key(k), raw, form, remedy)
 		return a
 	}
 	x, err := conv(v)
@@ -156,9 +160,9 @@ func (t *table) name(k string) attr[string] {
 // int reads an integer of lo to hi.
 func (t *table) int(k string, lo, hi int64) attr[int64] {
 	form := fmt.Sprintf("an integer of %d to %d", lo, hi)
-	return get(t, k, form, "use "+form, func(v int64) (int64, error) {
+	return get(t, k, form, "", func(v int64) (int64, error) {
 		if v < lo || v > hi {
-			return 0, fmt.Errorf("%d is out of range", v)
+			return 0, fmt.Errorf("%d where %s is expected", v, form)
 		}
 		return v, nil
 	})
@@ -167,9 +171,9 @@ func (t *table) int(k string, lo, hi int64) attr[int64] {
 // float reads a number that ok accepts.
 func (t *table) float(k, form string, ok func(float64) bool) attr[float64] {
 	t.promote(k)
-	return get(t, k, form, "use "+form, func(v float64) (float64, error) {
+	return get(t, k, form, "", func(v float64) (float64, error) {
 		if !ok(v) { // false for NaN too, as every comparison is
-			return 0, fmt.Errorf("%g is out of range", v)
+			return 0, fmt.Errorf("%g where %s is expected", v, form)
 		}
 		return v, nil
 	})
@@ -209,11 +213,11 @@ func (t *table) tables(k string) []*table {
 			if m, ok := x.(map[string]any); ok {
 				out = append(out, t.r.table(key, m))
 			} else {
-				t.want(key, x, "a table")
+				t.want(key, x, "a table", "")
 			}
 		}
 	default:
-		t.want(t.key(k), raw, "[["+k+"]]")
+		t.want(t.key(k), raw, "[["+k+"]]", "")
 	}
 	return out
 }
@@ -236,7 +240,7 @@ func list[T, V any](t *table, k, form, remedy string, conv func(V) (T, error)) (
 		}
 		v, ok := e.(V)
 		if !ok {
-			t.want(key, e, form)
+			t.want(key, e, form, remedy)
 			continue
 		}
 		x, err := conv(v)
