@@ -125,7 +125,7 @@ func (w *world) add(from, to string, n, size int) *flow {
 	if !ok || !ok2 {
 		w.t.Fatalf("no way between %s and %s", from, to)
 	}
-	if err := verbs.Connect(fl.qp, peer, verbs.Path{MAC: [2][6]byte{there, back}}); err != nil {
+	if err := verbs.Connect(fl.qp, peer, verbs.Path{MAC: [2][6]byte{back, there}}); err != nil {
 		w.t.Fatal(err)
 	}
 	fl.cq.Arm(false)
