@@ -154,6 +154,7 @@ func (d *Daemon) serve(ready func(*Ready)) error {
 	wg.Go(func() { fail <- d.loop.Run() })
 	wg.Go(func() { fail <- srv.Serve() })
 	wg.Go(func() { d.watch(d.ctx) })
+	d.settle()
 	wg.Go(func() { d.account(d.ctx) })
 	debug.FreeOSMemory() // what building used is not needed again
 	ready(&Ready{Seconds: time.Since(d.began).Seconds()})
@@ -173,6 +174,27 @@ func (d *Daemon) serve(ready func(*Ready)) error {
 	d.loop.Stop()
 	wg.Wait()
 	return errors.Join(err, d.close())
+}
+
+// settleTime bounds how long the first frames of the nodes' kernels are waited
+// for.
+const settleTime = 500 * time.Millisecond
+
+// settle waits until the frames by which the kernels greet their new links have
+// passed, so that they belong to no run: no frame is alive and no event has
+// happened for a while.
+func (d *Daemon) settle() {
+	var before uint64
+	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		var live int
+		var events uint64
+		d.loop.Do(func() { live, events = d.fab.Pool.Live(), d.fab.Engine.Fired() })
+		if live == 0 && events == before {
+			break
+		}
+		before = events
+	}
+	d.loop.Mark()
 }
 
 // close gives everything back that build made. The loop has ended, or never ran.

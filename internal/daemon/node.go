@@ -49,6 +49,7 @@ func (n *node) attach(d *Daemon) error {
 		p := &port{fab: f, tap: n.host.TAPs[i]}
 		n.ports = append(n.ports, p)
 		p.kernel = newKernel(p.tap, f, d.fab, d.loop)
+		p.kernel.discard()
 		if f.HCA() != nil {
 			p.mirror = &mirror{k: p.kernel}
 		}

@@ -32,6 +32,17 @@ func newKernel(t *host.TAP, i *fabric.Interface, f *fabric.Fabric, l *realtime.L
 	return k
 }
 
+// discard throws away what the kernel sent before the fabric ran: the link was
+// not up yet. It is noise of interfaces that come up, which a switch floods.
+func (k *kernel) discard() {
+	b := make([]byte, k.tap.MTU()+64)
+	for {
+		if n, err := k.tap.Read(b); n == 0 || err != nil {
+			return
+		}
+	}
+}
+
 // Readable implements realtime.Poller.
 func (k *kernel) Readable() {
 	if _, err := k.tap.ReadBatch(k, batchFrames); err != nil {

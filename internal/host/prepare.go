@@ -20,6 +20,10 @@ var sysctls = []struct{ path, value string }{
 	{"net/ipv6/conf/default/accept_ra", "0"},
 	{"net/ipv6/conf/default/autoconf", "0"},
 	{"net/ipv6/conf/default/router_solicitations", "0"},
+	// MLD reports (RFC 3810) are sent once, when an address is added, and not
+	// again after a random second: a switch floods them.
+	{"net/ipv6/conf/default/mldv1_unsolicited_report_interval", "1000000000"},
+	{"net/ipv6/conf/default/mldv2_unsolicited_report_interval", "1000000000"},
 	// Addresses survive `ip link set eth0 down` as IPv4 ones do.
 	{"net/ipv6/conf/default/keep_addr_on_down", "1"},
 	// A link that fails and comes back does not lose neighbours that the HCA's
