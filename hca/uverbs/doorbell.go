@@ -21,19 +21,13 @@ type bells struct {
 	users    []int         // contexts per device
 	byWatch  map[int32]*context
 
-	busy  int // sweeps with work since the thread last slept
 	since int // sweeps with work since the logs were rewound
 	buf   [4096]byte
 }
 
-const (
-	// burst is the number of sweeps with work after which the thread counts as
-	// busy and the watches are taken away: each makes a doorbell 0.4 us slower.
-	burst = 64
-	// rewindEvery is the number of sweeps with work after which a busy thread
-	// puts the doorbell logs back to their beginnings.
-	rewindEvery = 1024
-)
+// rewindEvery is the number of sweeps with work after which a busy thread puts
+// the doorbell logs back to their beginnings.
+const rewindEvery = 1024
 
 func (b *bells) init() error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
@@ -107,11 +101,6 @@ func (s *Server) Sweep() bool {
 	if !b.sweep() {
 		return false
 	}
-	if b.busy++; b.busy == burst {
-		for _, c := range b.contexts {
-			b.unwatch(c)
-		}
-	}
 	if b.since++; b.since == rewindEvery {
 		b.rewind()
 	}
@@ -130,7 +119,6 @@ func (b *bells) rewind() {
 // was any, in which case the thread must not sleep.
 func (s *Server) Arm() (ready bool) {
 	b := &s.bells
-	b.busy = 0
 	s.Drain()
 	for _, c := range b.contexts {
 		if c.wd < 0 {
@@ -144,9 +132,14 @@ func (s *Server) Arm() (ready bool) {
 	return b.sweep() || ready
 }
 
-// Disarm tells that the thread is awake. Watches stay for the time being: a
-// thread that wakes only now and then would set them up again and again.
-func (s *Server) Disarm() {}
+// Disarm takes the watches away: the thread has been busy for a while, and each
+// watch makes a doorbell 0.4 us slower. A thread that wakes only now and then
+// keeps them.
+func (s *Server) Disarm() {
+	for _, c := range s.bells.contexts {
+		s.bells.unwatch(c)
+	}
+}
 
 // FD is a descriptor to poll for reading while the thread sleeps.
 func (s *Server) FD() int { return s.bells.fd }

@@ -135,7 +135,14 @@ func (o *order) enter() error {
 // limit themselves, though nothing is locked here.
 func unlimitMemlock() error {
 	l := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
-	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {
+	err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &l)
+	if err == unix.EPERM { // root without CAP_SYS_RESOURCE, as in containers
+		if err = unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err == nil {
+			l.Cur = l.Max
+			err = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &l)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("limit of locked memory: %w", err)
 	}
 	return nil

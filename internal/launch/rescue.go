@@ -51,7 +51,12 @@ func (p *patient) treat() {
 			continue
 		}
 		if scq, sq := p.cq(q.SendCQ), p.ring(q.SQ); scq != nil && sq != nil && sq.elem >= ring.SendWQELen {
-			for w := sq.peek(); w != nil; w = sq.peek() {
+			// Bounded: the program may go on posting as fast as we complete.
+			for n := 0; n < len(sq.mem)/sq.elem; n++ {
+				w := sq.peek()
+				if w == nil {
+					break
+				}
 				status := hca.StatusWRFlushErr
 				if !p.failed[uint32(i)] {
 					status = hca.StatusRetryExcErr
@@ -65,7 +70,11 @@ func (p *patient) treat() {
 			}
 		}
 		if rcq, rq := p.cq(q.RecvCQ), p.ring(q.RQ); rcq != nil && rq != nil && rq.elem >= ring.RecvWQELen {
-			for w := rq.peek(); w != nil; w = rq.peek() {
+			for n := 0; n < len(rq.mem)/rq.elem; n++ {
+				w := rq.peek()
+				if w == nil {
+					break
+				}
 				if !rcq.push(&ring.CQE{ID: ring.RecvWQE(w).ID(), Status: uint32(hca.StatusWRFlushErr), Opcode: ring.WCRecv, QPN: q.Num, Port: 1}) {
 					break
 				}

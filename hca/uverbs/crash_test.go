@@ -1,0 +1,3 @@
+package uverbs_test
+
+func daemonMain(string) int { return 1 }
