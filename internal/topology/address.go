@@ -107,6 +107,9 @@ func (b *builder) assignAddresses() {
 	for i, d := range b.domains {
 		b.assign(i, d)
 	}
+	for i := range b.s.Switches {
+		slices.SortFunc(b.s.Switches[i].VLANs, func(x, y VLAN) int { return int(x.ID) - int(y.ID) })
+	}
 	b.gateways()
 }
 

@@ -90,7 +90,7 @@ func (b *builder) checkBuffer(w *buildSwitch, p *profile, sw *Switch) {
 	q := &sw.QoS
 	key := p.buffer.key
 	if key == "" {
-		key = w.key
+		key = w.key // the default is too small
 	}
 	classes := int64(len(q.Lossless.List()))
 	frame := int64(b.maxMTU) + etherExtra
@@ -100,6 +100,9 @@ func (b *builder) checkBuffer(w *buildSwitch, p *profile, sw *Switch) {
 	}
 	ports := int64(len(sw.Ports))
 	least := headroom + 2*frame*ports
+	if !p.buffer.set { // a switch of many ports has more
+		q.Buffer = min(max(defaultBuffer, 4*least), maxDefaultBuffer)
+	}
 	if q.Buffer < least {
 		what := fmt.Sprintf("two frames for each of %d ports", ports)
 		if headroom > 0 {

@@ -15,7 +15,8 @@ const (
 
 // Defaults of a profile; docs/TOPOLOGY.md gives the reasons.
 const (
-	defaultBuffer     = 16_000_000 // bytes: a switch of the Trident 2 and Tomahawk class
+	defaultBuffer     = 16_000_000  // bytes: a switch of the Trident 2 and Tomahawk class
+	maxDefaultBuffer  = 256_000_000 // bytes: what a switch with very many ports gets
 	defaultAlpha      = 0.125
 	defaultAlphaLossy = 1
 	defaultPMax       = 0.2
