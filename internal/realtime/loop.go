@@ -20,6 +20,7 @@ type Loop struct {
 	mu      sync.Mutex    // the engine is held
 	arrived atomic.Uint64 // calls of Do that asked for the engine
 	entered atomic.Uint64 // calls of Do that got it
+	turning atomic.Bool   // the loop waits for the engine
 
 	work    Work
 	wqes    WQECounter

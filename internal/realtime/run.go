@@ -21,6 +21,11 @@ const (
 	// of doorbells back. A program in a ping-pong would pay for it each time.
 	lazyDisarm = time.Millisecond
 
+	// A turn ends after maxTurn even if its events are slow ones; the time is
+	// looked at after each chunk of events.
+	maxTurn = 100 * time.Microsecond
+	chunk   = 32
+
 	// lastDay is where a loop ends, before the engine's clock overflows.
 	lastDay = sim.Forever - 86400*sim.Second
 )
@@ -61,7 +66,9 @@ func (l *Loop) run() error {
 	}
 	s := sleeper{l: l}
 	for !l.stop.Load() {
+		l.turning.Store(true)
 		l.mu.Lock()
+		l.turning.Store(false)
 		wall := time.Since(l.t0)
 		busy := l.turn(wall)
 		d, sleep := s.decide(wall, busy)
@@ -118,8 +125,7 @@ func (l *Loop) turn(wall time.Duration) (busy bool) {
 	return busy
 }
 
-// events handles what is due. Late ones are handled in a run of their own, so
-// that counting them costs nothing per event.
+// events handles what is due and keeps the account of lag.
 func (l *Loop) events(wall time.Duration, target sim.Time) bool {
 	e := l.eng
 	next, ok := e.Next()
@@ -134,17 +140,8 @@ func (l *Loop) events(wall time.Duration, target sim.Time) bool {
 	l.st.lag = lag
 	l.st.maxLag = max(l.st.maxLag, lag)
 	l.markMax = max(l.markMax, lag)
-	left, fired := l.cfg.MaxEvents, e.Fired()
-	if lim := target - l.cfg.Limits.Late; next < lim {
-		e.RunSome(lim-1, left)
-		n := e.Fired() - fired
-		l.st.late += n
-		left -= int(n)
-	}
-	more := true
-	if left > 0 {
-		more = e.RunSome(target, left)
-	}
+	fired := e.Fired()
+	more := l.someEvents(wall, target)
 	l.st.events += e.Fired() - fired
 	if more {
 		if next, ok = e.Next(); ok {
@@ -156,4 +153,31 @@ func (l *Loop) events(wall time.Duration, target sim.Time) bool {
 	}
 	l.clock.behind = false
 	return true
+}
+
+// someEvents handles due events up to the bound of a turn, in events and in
+// time, and reports whether more are due. Late ones are handled in runs of
+// their own, so that counting them costs nothing per event.
+func (l *Loop) someEvents(wall time.Duration, target sim.Time) (more bool) {
+	e := l.eng
+	late := target - l.cfg.Limits.Late
+	for n := 0; n < l.cfg.MaxEvents; n += chunk {
+		next, ok := e.Next()
+		if !ok || next > target {
+			e.Advance(target)
+			return false
+		}
+		if next < late {
+			before := e.Fired()
+			e.RunSome(late-1, chunk)
+			more = true
+			l.st.late += e.Fired() - before
+		} else if more = e.RunSome(target, chunk); !more {
+			return false
+		}
+		if time.Since(l.t0)-wall > maxTurn {
+			break
+		}
+	}
+	return more
 }

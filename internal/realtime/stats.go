@@ -96,10 +96,8 @@ func (l *Loop) Mark() Stats { return l.sample(true, true) }
 
 func (l *Loop) sample(sinceMark, mark bool) Stats {
 	if !l.onEngineThread() {
-		l.arrived.Add(1)
-		l.mu.Lock()
+		l.hold()
 		defer l.mu.Unlock()
-		l.entered.Add(1)
 	}
 	c := l.st
 	if l.began && !l.closed {
