@@ -10,7 +10,6 @@ import (
 	"cnuas/internal/wire"
 )
 
-
 // curve marks between 5 and 15 KB, with 20 % at the top.
 var curve = ECN{Enable: true, KMin: 5000, KMax: 15000, PMax: 0.2}
 

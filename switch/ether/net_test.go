@@ -100,6 +100,18 @@ func (h *station) stop(prios uint8, quanta uint16) {
 	h.port.SendControl(f)
 }
 
+// starts records when a port begins to send.
+type starts struct {
+	at   *[]sim.Time
+	port *link.Port
+}
+
+func (s starts) Observe(p *link.Port, d link.Direction, now sim.Time, _ *frame.Frame) {
+	if d == link.Tx && p == s.port {
+		*s.at = append(*s.at, now)
+	}
+}
+
 // take returns what arrived since the last call.
 func (h *station) take() string {
 	s := strings.Join(h.got, "\n")
