@@ -50,6 +50,8 @@ type Counters struct {
 	RxPFC    uint64
 	TxPFC    uint64 // by Storm
 
+	PauseSent [8]uint64 // PFC frames of Storm that stopped the priority
+
 	TxDrops [NumDropReasons]uint64 // of the kernel's frames, before they left
 	RxDrops [NumDropReasons]uint64 // of frames that arrived
 }

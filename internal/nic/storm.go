@@ -91,6 +91,9 @@ func (s *storm) send(prios uint8, quanta uint16) {
 	for i := range p.Time {
 		if prios&(1<<i) != 0 {
 			p.Time[i] = quanta
+			if quanta != 0 {
+				n.count.PauseSent[i]++
+			}
 		}
 	}
 	f := n.pool.Get()
