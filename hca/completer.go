@@ -176,6 +176,7 @@ func (q *QP) onReadResponse(kind transport.Kind, psn uint32, ext, pay []byte) (h
 		q.fail(st)
 		return false
 	}
+	q.ctx.dev.ctr.RxResponses++
 	r.una = transport.Add(psn, 1)
 	if last {
 		q.complete(w, StatusSuccess)
@@ -201,6 +202,7 @@ func (q *QP) onAtomicAck(psn uint32, ext []byte) (held bool) {
 		q.fail(st)
 		return false
 	}
+	q.ctx.dev.ctr.RxResponses++
 	q.req.una = transport.Add(psn, 1)
 	q.complete(w, StatusSuccess)
 	q.progress()

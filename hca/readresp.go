@@ -252,6 +252,14 @@ func (q *QP) duplicate(p *request) {
 	if !ok {
 		return // too old: the standard has it dropped
 	}
+	j := job{psn: p.psn, msn: r.msn, atomic: res.atomic, result: res.result}
+	if !res.atomic {
+		h := wire.RETH(p.head)
+		j.va, j.rkey, j.len = h.VA(), h.RKey(), h.DMALen()
+		if transport.Diff(transport.Add(p.psn, transport.Packets(j.len, q.mtu)-1), res.last) > 0 {
+			return
+		}
+	}
 	// The requester has gone back to here: what was to follow it will ask for
 	// again.
 	r.dropSlab()
@@ -261,13 +269,7 @@ func (q *QP) duplicate(p *request) {
 			break
 		}
 	}
-	j := job{psn: p.psn, msn: r.msn, atomic: res.atomic, result: res.result}
-	if !res.atomic {
-		h := wire.RETH(p.head)
-		j.va, j.rkey, j.len = h.VA(), h.RKey(), h.DMALen()
-		if transport.Diff(transport.Add(p.psn, transport.Packets(j.len, q.mtu)-1), res.last) > 0 {
-			return
-		}
+	if !j.atomic {
 		if _, _, ok := q.remote(j.rkey, j.va, j.len, AccessRemoteRead); !ok {
 			q.refuse(nakRemoteAccess, 0)
 			r.replyPSN = p.psn

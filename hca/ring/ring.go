@@ -30,7 +30,7 @@ const MaxSlots = 1 << 20
 
 // Slots returns the number of slots of a ring that can hold n elements at once:
 // one slot always stays empty, and the number is a power of two.
-func Slots(n int) int { return pow2(n + 1) }
+func Slots(n int) int { return pow2(max(n, 1) + 1) }
 
 // ElemSize returns the size of a slot for elements of n bytes: the next power
 // of two, at least 64, as the rxe driver makes it.

@@ -150,3 +150,9 @@ func (q *QP) PostRecv(id uint64, sges ...ring.SGE) error {
 	q.rq.SetProducer(p + 1)
 	return nil
 }
+
+// SendRing returns the send queue, for programs that post by themselves.
+func (q *QP) SendRing() *ring.Ring { return q.sq }
+
+// RecvRing returns the receive queue.
+func (q *QP) RecvRing() *ring.Ring { return q.rq }
