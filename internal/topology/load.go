@@ -16,7 +16,40 @@ import (
 
 // maxFile bounds a file in bytes: a fabric of 1024 hosts written out by hand
 // has about 150 KB.
-const maxFile = 1 << 20
+const maxFile = 256 << 10
+
+// maxDepth bounds how deep lists, tables and dotted keys are nested; a topology
+// needs four levels. Work and stack of a TOML parser grow with the depth.
+const maxDepth = 64
+
+// tooDeep returns the first line that nests deeper than maxDepth, 0 if none
+// does. It looks at brackets and dots only, in comments and strings too.
+func tooDeep(data []byte) int {
+	line, depth, dots := 1, 0, 0
+	for i, c := range data {
+		switch c {
+		case '[', '{':
+			depth++
+			dots = 0
+		case ']', '}':
+			depth = max(depth-1, 0)
+			dots = 0
+		case '.':
+			if i > 0 && data[i-1] != '.' { // a row of dots is no key
+				dots++
+			}
+		case '\n':
+			line++
+			dots = 0
+		case '=', ',':
+			dots = 0
+		}
+		if depth > maxDepth || dots > maxDepth {
+			return line
+		}
+	}
+	return 0
+}
 
 // Load reads the topology file at path. If there is no such file and path is a
 // bare name, it is looked for among the shipped ones: "two-hosts". The error
@@ -65,6 +98,9 @@ func parse(name string, data []byte, keys map[string]bool) (*Spec, Problems) {
 	if len(data) > maxFile {
 		r.errorf("", "use [generate]", "the file has %d bytes, more than %d", len(data), maxFile)
 		return nil, r.problems
+	}
+	if n := tooDeep(data); n > 0 {
+		return nil, Problems{{File: name, Line: n, Msg: fmt.Sprintf("more than %d levels of lists, tables or dots", maxDepth), Remedy: "use fewer levels"}}
 	}
 	var m map[string]any
 	if _, err := toml.Decode(string(data), &m); err != nil {
