@@ -52,7 +52,7 @@ func switchConfig(s *topology.Spec, index int, routes []topology.Route) ether.Co
 	}
 	for p := range 8 {
 		c.PFC[p] = ether.PFC{Xoff: q.Xoff, Xon: q.Xon, Alpha: q.Alpha, XonOffset: q.XonOffset}
-		c.Lossy[p] = ether.Lossy{Alpha: q.Alpha}
+		c.Lossy[p] = ether.Lossy{Alpha: q.AlphaLossy}
 		c.ECN[p] = ether.ECN(q.ECN[p])
 	}
 	for i, p := range sw.Ports {

@@ -106,11 +106,7 @@ func (i *Interface) snapshot() status.Interface {
 		drop(&s.Port, r.String(), c.TxDrops[r]+c.RxDrops[r])
 	}
 	s.QueueBytes, s.PeakBytes = i.nic.Queued(), c.HostPeak
-	for p := range 8 {
-		if i.nic.Storming()&(1<<p) != 0 {
-			s.PausesTx[p] = c.TxPFC
-		}
-	}
+	s.PausesTx = c.PauseSent
 	for _, a := range i.Spec.Addrs {
 		s.Addresses = append(s.Addresses, a.String())
 	}
