@@ -163,15 +163,19 @@ func (d *Device) Counters() Counters { return d.ctr }
 // enter begins what leave ends: every entry point of the device.
 func (d *Device) enter() { d.depth++ }
 
-// leave does what was put off until the device's state is consistent.
+// leave does what was put off until the device's state is consistent. The NIC
+// pulls first: what fails then is a completion of this batch.
 func (d *Device) leave() {
-	if d.depth == 1 {
-		if d.auto || d.batch.full {
-			d.batch.Commit()
-		}
+	for d.depth == 1 {
 		if d.wantKick && !d.pulling {
 			d.wantKick = false
 			d.kick()
+		}
+		if d.auto || d.batch.full {
+			d.batch.Commit()
+		}
+		if !d.wantKick || d.pulling {
+			break
 		}
 	}
 	d.depth--

@@ -120,7 +120,7 @@ func TestZeroAllocations(t *testing.T) {
 			if op == ring.OpFetchAdd && size > 8 {
 				continue
 			}
-			s := newStream(t, size, op)
+			s := newStream(t, size, op, nil)
 			for range 50 {
 				s.round()
 			}

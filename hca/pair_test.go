@@ -100,6 +100,7 @@ type connOpt struct {
 	depth  int
 	acc    [2]hca.Access // of the buffers
 	sigAll bool
+	mem    hca.Memory // in place of the arena
 }
 
 const allAccess = hca.AccessLocalWrite | hca.AccessRemoteWrite | hca.AccessRemoteRead | hca.AccessRemoteAtomic
@@ -126,6 +127,11 @@ func (p *pair) connect(o connOpt) [2]*end {
 	var ends [2]*end
 	for i := range ends {
 		x := &end{Program: must[*verbs.Program](p.t)(verbs.Open(p.dev[i], o.size+1<<16))}
+		if o.mem != nil {
+			x.Context.Close()
+			x.Context = p.dev[i].Open(o.mem, nil)
+			x.PD = must[*hca.PD](p.t)(x.Context.AllocPD())
+		}
 		x.cq = must[*verbs.CQ](p.t)(x.NewCQ(4*o.depth, nil))
 		x.qp = must[*verbs.QP](p.t)(x.NewQP(x.cq, x.cq, hca.QPCap{MaxSendWR: uint32(o.depth), MaxRecvWR: uint32(o.depth), MaxSendSGE: 32, MaxRecvSGE: 32, MaxInline: 512}, o.sigAll))
 		acc := o.acc[i]

@@ -47,9 +47,14 @@ func (q *QP) memoryFailed() {
 	}
 	b := d.batch
 	for _, cq := range b.cqs {
-		cq.poison(q.num, StatusLocProtErr, false)
+		if !cq.gone && cq.ctx.dev == d {
+			cq.poison(q.num, StatusLocProtErr, false)
+		}
 	}
 	for _, cq := range b.cqs {
+		if cq.gone {
+			continue // its memory may be too
+		}
 		p := cq.ctx.dev
 		for i := cq.pub; i != cq.prod; i = cq.ring.Next(i) {
 			var e ring.CQE
