@@ -178,9 +178,23 @@ func (f *fabric) close() error {
 // program is a running `cnuas exec`.
 type program struct {
 	*exec.Cmd
+	mu   sync.Mutex
 	out  bytes.Buffer
 	done chan struct{}
 	err  error
+}
+
+// Write collects the output.
+func (p *program) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *program) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
 }
 
 // session connects a launcher to node i and returns the launcher's end.
@@ -222,14 +236,49 @@ func (f *fabric) exec(t testing.TB, i int, argv ...string) *program {
 
 func launchOn(t testing.TB, conn *os.File, cfg launch.Config) *program {
 	t.Helper()
+	return begin(t, []*os.File{conn}, launchEnv+"="+encode(t, cfg))
+}
+
+func encode(t testing.TB, cfg launch.Config) string {
+	t.Helper()
 	b, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(b)
+}
+
+// launchNested runs a launcher inside of another's program and returns what it
+// printed. The inner one finds its connection as descriptor 3 too.
+func launchNested(t testing.TB, outer, inner *os.File, cfg, in launch.Config) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The stage keeps only the standard descriptors, so the inner connection
+	// travels as standard input.
+	cfg.Argv = []string{"sh", "-c", "exec 3<&0 </dev/null; exec " + exe}
+	cfg.Env = append(os.Environ(), launchEnv+"="+encode(t, in))
+	p := start(t, []*os.File{outer}, inner, launchEnv+"="+encode(t, cfg))
+	<-p.done
+	return p.text()
+}
+
+func begin(t testing.TB, files []*os.File, env string) *program {
+	t.Helper()
+	return start(t, files, nil, env)
+}
+
+func start(t testing.TB, files []*os.File, stdin *os.File, env string) *program {
+	t.Helper()
 	p := &program{Cmd: exec.Command("/proc/self/exe"), done: make(chan struct{})}
-	p.Env = append(os.Environ(), launchEnv+"="+string(b))
-	p.ExtraFiles = []*os.File{conn}
-	p.Stdout, p.Stderr = &p.out, &p.out
+	p.Env = append(os.Environ(), env)
+	p.ExtraFiles = files
+	if stdin != nil {
+		p.Stdin = stdin
+	}
+	p.Stdout, p.Stderr = p, p
 	p.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -258,12 +307,12 @@ func (p *program) wait(t testing.TB, limit time.Duration, status int) string {
 	case <-time.After(limit):
 		unix.Kill(-p.Process.Pid, unix.SIGKILL)
 		<-p.done
-		t.Fatalf("%v: still running after %v\n%s", p.Env[len(p.Env)-1], limit, p.out.String())
+		t.Fatalf("%v: still running after %v\n%s", p.Env[len(p.Env)-1], limit, p.text())
 	}
 	if got := p.ProcessState.ExitCode(); got != status {
-		t.Fatalf("status %d, want %d\n%s", got, status, p.out.String())
+		t.Fatalf("status %d, want %d\n%s", got, status, p.text())
 	}
-	return p.out.String()
+	return p.text()
 }
 
 // pair runs a program as server on node 0 and as client on node 1.
@@ -286,9 +335,9 @@ func (f *fabric) listening(t testing.TB, s *program) {
 		}
 		select {
 		case <-s.done:
-			t.Fatalf("the server ended: %s", s.out.String())
+			t.Fatalf("the server ended: %s", s.text())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	t.Fatalf("the server does not listen: %s", s.out.String())
+	t.Fatalf("the server does not listen: %s", s.text())
 }
