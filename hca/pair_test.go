@@ -188,3 +188,10 @@ func (p *pair) drain() {
 type frameT = frame.Frame
 
 func connectLoop(a, b *verbs.QP) error { return verbs.Connect(a, b, verbs.Path{}) }
+
+func pathMTU(code uint8) verbs.Path { return verbs.Path{MTU: code} }
+
+// writeOf is a signalled WRITE of n bytes from one end to the other.
+func writeOf(x [2]*end, n int) ring.Send {
+	return ring.Send{ID: 1, Opcode: ring.OpRDMAWrite, Flags: ring.FlagSignaled, RemoteAddr: x[1].buf.Addr, RKey: x[1].buf.MR.RKey(), SGEs: []ring.SGE{x[0].buf.SGE(0, n)}}
+}

@@ -1,0 +1,154 @@
+package hca
+
+import (
+	"cnuas/hca/ring"
+	"cnuas/hca/transport"
+	"cnuas/internal/wire"
+)
+
+// Read IBTA vol. 1 §9.7.4 before editing.
+
+// onSend is CHK_RESOURCE to EXECUTE for SEND.
+func (q *QP) onSend(p *request, k transport.Kind, n uint32) bool {
+	r := &q.resp
+	if k&transport.First != 0 {
+		if !q.hasRecv() {
+			q.rnrNak()
+			return false
+		}
+		if st := q.takeRecv(true); st != 0 {
+			return q.refuse(nakRemoteOperational, st)
+		}
+	}
+	if uint64(r.recvGot)+uint64(n) > r.recvLen {
+		return q.refuse(nakInvalidRequest, StatusLocLenErr)
+	}
+	for pay := p.pay; len(pay) > 0; {
+		g := &r.recvSegs[0]
+		l := min(uint64(len(pay)), g.Len)
+		q.write(g.Addr, pay[:l])
+		pay = pay[l:]
+		g.Addr, g.Len = g.Addr+l, g.Len-l
+		if g.Len == 0 {
+			r.recvSegs = r.recvSegs[1:]
+		}
+	}
+	r.recvGot += n
+	if k&transport.Last != 0 {
+		q.received(p, k, r.recvGot, ring.WCRecv)
+	}
+	q.executed(p, 1)
+	return n > 0
+}
+
+// onWrite is CHK_OP_VALID to EXECUTE for RDMA WRITE.
+func (q *QP) onWrite(p *request, k transport.Kind, n uint32) bool {
+	r := &q.resp
+	if k&transport.First != 0 {
+		h := wire.RETH(p.head)
+		total := h.DMALen()
+		switch {
+		case q.attr.Access&AccessRemoteWrite == 0:
+			return q.refuse(nakInvalidRequest, 0)
+		case total > MaxMsgSize, n > total, k&transport.Last != 0 && n != total, k&transport.Last == 0 && n == total:
+			return q.refuse(nakInvalidRequest, 0)
+		}
+		m, va, ok := q.remote(h.RKey(), h.VA(), total, AccessRemoteWrite)
+		if !ok {
+			return q.refuse(nakRemoteAccess, 0)
+		}
+		if k&transport.Imm != 0 && !q.hasRecv() {
+			q.rnrNak()
+			return false
+		}
+		r.mr, r.va, r.left = m, va, total
+		if m != nil {
+			r.mrKey = m.key
+		}
+	} else {
+		if n > r.left || k&transport.Last != 0 && n != r.left || k&transport.Last == 0 && n == r.left {
+			return q.refuse(nakInvalidRequest, 0)
+		}
+		if r.mr != nil && r.mr.key != r.mrKey {
+			return q.refuse(nakRemoteAccess, 0) // deregistered in the middle
+		}
+		if k&transport.Imm != 0 && !q.hasRecv() {
+			q.rnrNak()
+			return false
+		}
+	}
+	if n > 0 {
+		q.write(r.va, p.pay)
+		r.va += uint64(n)
+		r.left -= n
+	}
+	if k&(transport.Last|transport.Imm) == transport.Last|transport.Imm {
+		q.takeRecv(false)
+		q.received(p, k, 0, ring.WCRecvImm)
+	}
+	q.executed(p, 1)
+	return n > 0
+}
+
+// remote is CHK_RKEY: the region of a key and where the range lies in memory.
+// A length of zero is not checked (IBTA vol. 1 §9.7.4.1.6).
+func (q *QP) remote(rkey uint32, va uint64, n uint32, need Access) (*MR, uint64, bool) {
+	if n == 0 {
+		return nil, 0, true
+	}
+	m := q.region(rkey)
+	if m == nil {
+		return nil, 0, false
+	}
+	a, ok := m.translate(va, uint64(n), need)
+	return m, a, ok
+}
+
+// hasRecv tells whether a receive work request is posted.
+func (q *QP) hasRecv() bool { return q.resp.rqNext != q.rq.Producer() }
+
+// takeRecv takes the next receive work request. data: its SGEs will be needed.
+func (q *QP) takeRecv(data bool) Status {
+	r := &q.resp
+	w := ring.RecvWQE(q.rq.At(r.rqNext))
+	r.rqNext = q.rq.Next(r.rqNext)
+	q.markDirty()
+	r.busy, r.recvID, r.recvGot, r.recvLen = true, w.ID(), 0, 0
+	r.recvSegs = r.segBuf[:0]
+	if !data {
+		return 0
+	}
+	n := w.NumSGE()
+	if n > q.cap.MaxRecvSGE || int(n) > w.MaxSGE() {
+		return StatusLocQPOpErr
+	}
+	for i := range int(n) {
+		s := w.SGE(i)
+		if s.Len == 0 {
+			continue
+		}
+		m := q.region(s.LKey)
+		if m == nil {
+			return StatusLocProtErr
+		}
+		a, ok := m.translate(s.Addr, uint64(s.Len), AccessLocalWrite)
+		if !ok {
+			return StatusLocProtErr
+		}
+		r.recvSegs = append(r.recvSegs, Segment{a, uint64(s.Len)})
+		r.recvLen += uint64(s.Len)
+	}
+	return 0
+}
+
+// received completes the receive work request that is in use.
+func (q *QP) received(p *request, k transport.Kind, n, op uint32) {
+	r := &q.resp
+	r.busy = false
+	e := ring.CQE{ID: r.recvID, Opcode: op, ByteLen: n, QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
+	if k&transport.Imm != 0 {
+		e.Flags = ring.WCFlagImm
+		copy(e.Imm[:], p.head[len(p.head)-wire.ImmDtLen:])
+	}
+	q.rcq.push(&e, p.solicited)
+}
