@@ -1,6 +1,9 @@
 package hca
 
-import "cnuas/hca/transport"
+import (
+	"cnuas/hca/transport"
+	"cnuas/internal/wire"
+)
 
 // Read IBTA vol. 1 §9.7.5.1.2 and §9.7.5.1.5 before editing.
 
