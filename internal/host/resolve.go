@@ -88,11 +88,13 @@ func (n *NS) route(dst, src netip.Addr, oif int) (netlink.Route, error) {
 		opt.SrcAddr = src.AsSlice()
 	}
 	rs, err := n.nl.RouteGetWithOptions(dst.AsSlice(), opt)
+	if err != nil && opt.SrcAddr != nil && n.indexOf(src) == 0 {
+		// The kernel says ENETUNREACH or EINVAL, depending on the family.
+		return netlink.Route{}, fmt.Errorf("source %v is not an address of the node: %w", src, unix.EINVAL)
+	}
 	switch {
 	case errors.Is(err, unix.ENETUNREACH), errors.Is(err, unix.EHOSTUNREACH), err == nil && len(rs) == 0:
 		return netlink.Route{}, fmt.Errorf("no route: %w (see: ip -n %s route; give the node a gateway)", unix.ENETUNREACH, n.name)
-	case errors.Is(err, unix.EINVAL) && opt.SrcAddr != nil:
-		return netlink.Route{}, fmt.Errorf("source %v is not an address of the node: %w", src, err)
 	case err != nil:
 		return netlink.Route{}, fmt.Errorf("look up the route: %w", err)
 	}

@@ -12,27 +12,37 @@ func (w *Watch) read(ifindex int) bool {
 	if w.proc < 0 {
 		return false
 	}
-	n, err := unix.Pread(w.proc, w.buf[:], 0)
-	if err != nil || n <= 0 {
-		return false
+	// The file is read in pieces that end with a line; the cursor of a
+	// seq_file may be set to any place that it has reached before.
+	for off := int64(0); ; {
+		n, err := unix.Pread(w.proc, w.buf[:], off)
+		if err != nil || n <= 0 {
+			return false
+		}
+		b := w.buf[:n]
+		end := bytes.LastIndexByte(b, '\n') + 1
+		if parseProc(b[:end], ifindex) {
+			return true
+		}
+		if end == 0 {
+			return false
+		}
+		off += int64(end)
 	}
-	return parseProc(w.buf[:n], ifindex)
 }
 
 // parseProc looks for a socket that sees IP frames of the interface. Columns
-// (net/packet/af_packet.c, packet_seq_show), after a line of headings:
+// (net/packet/af_packet.c, packet_seq_show); the line of headings has no
+// numbers in them:
 //
 //	sk RefCnt Type Proto(hex) Iface R Rmem User Inode
 func parseProc(b []byte, ifindex int) bool {
-	for first := true; len(b) > 0; first = false {
+	for len(b) > 0 {
 		line := b
 		if i := bytes.IndexByte(b, '\n'); i >= 0 {
 			line, b = b[:i], b[i+1:]
 		} else {
 			b = nil
-		}
-		if first {
-			continue
 		}
 		proto, iface := column(line, 3), column(line, 4)
 		if len(proto) == 0 || len(iface) == 0 {
