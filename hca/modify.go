@@ -216,6 +216,9 @@ func (q *QP) move(from, to QPState, m AttrMask) {
 	case SQD:
 		q.draining = m&AttrEnSQDAsync != 0
 		q.attr.State = to
+		if q.req.cur == q.req.started { // else the end of the message asks
+			q.solicit()
+		}
 		q.drained()
 	case Err:
 		q.resp.stop() // not even a NAK

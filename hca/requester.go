@@ -107,8 +107,12 @@ func (q *QP) nextRequest() *frame.Frame {
 		return nil
 	}
 	if r.cur == r.fetch && r.coff == r.foff && !q.fetchWork(fetchWQEs) {
-		if r.failed != 0 && r.acked == r.cur {
-			q.fail(r.failed)
+		if r.failed != 0 {
+			if r.acked == r.cur {
+				q.fail(r.failed)
+			} else {
+				q.solicit()
+			}
 		}
 		return nil
 	}
@@ -173,9 +177,14 @@ func (q *QP) wantAck(w *sendWork, last bool) uint32 {
 	return 0
 }
 
-// lastInQueue tells whether nothing is posted behind cur.
+// lastInQueue tells whether nothing will be sent behind cur: nothing is posted,
+// what comes next cannot be carried out, or the queue is being drained.
 func (q *QP) lastInQueue() bool {
-	n := q.sq.Next(q.req.cur)
+	r := &q.req
+	n := q.sq.Next(r.cur)
+	if r.failed != 0 && n == r.fetch || q.attr.State == SQD && n == r.started {
+		return true
+	}
 	if n != q.swept {
 		return false
 	}

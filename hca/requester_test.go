@@ -278,3 +278,26 @@ func TestReset(t *testing.T) {
 	p.write(5, 300, 0)
 	p.want("RDMA WRITE Only 7 A va=1000 key=abcd len=300 300B")
 }
+
+// TestAckBeforeFault: what stands before a request that cannot be carried out,
+// or before a drained queue, is acknowledged without a timeout.
+func TestAckBeforeFault(t *testing.T) {
+	p := newPeer(t, nil)
+	p.qp.Post(&ring.Send{ID: 1, Opcode: ring.OpRDMAWrite, SGEs: []ring.SGE{p.buf.SGE(0, 4)}})
+	p.send(ring.Send{ID: 2, Opcode: 9})
+	p.want("RDMA WRITE Only 100 A va=0 key=0 len=4 4B")
+
+	p = newPeer(t, nil)
+	p.qp.Post(&ring.Send{ID: 1, Opcode: ring.OpRDMAWrite, SGEs: []ring.SGE{p.buf.SGE(0, 4)}})
+	p.send(ring.Send{ID: 2, Opcode: ring.OpRDMAWrite, SGEs: []ring.SGE{p.buf.SGE(0, 4)}})
+	f := p.dev.Next(0)
+	if wire.BTH(f.Data[42:]).AckReq() {
+		t.Fatal("the first of two asks")
+	}
+	p.pool.Put(f)
+	if err := p.qp.Modify(&hca.QPAttr{State: hca.SQD}, hca.AttrState); err != nil {
+		t.Fatal(err)
+	}
+	p.want("RDMA WRITE Only 100 A va=0 key=0 len=4 4B")
+	p.want("")
+}

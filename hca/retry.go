@@ -37,6 +37,14 @@ func (q *QP) goBack() {
 	q.makeReady()
 }
 
+// solicit makes sure that what is outstanding will be acknowledged though
+// nothing follows it: if no packet asked since, it is sent once more.
+func (q *QP) solicit() {
+	if q.req.sinceAck > 0 && q.req.una != q.req.nxt {
+		q.goBack()
+	}
+}
+
 // seek makes the packet with PSN una the next one. Its bytes are read again.
 func (q *QP) seek() {
 	r := &q.req
