@@ -80,7 +80,7 @@ func (c *context) addProcess(p *process) error {
 // it if it is new. check confirms that tgid still names the caller.
 func (c *context) processIndex(tgid int, check func() bool) (int, error) {
 	for i, p := range c.procs {
-		if p.tgid == tgid && p.alive(0) {
+		if p.tgid == tgid && p.alive() {
 			return i, nil
 		}
 	}

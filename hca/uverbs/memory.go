@@ -74,7 +74,7 @@ func (m *memory) Gather(dst []byte, src []hca.Segment) error {
 		n, bytes := m.fill(p, src, uint64(len(dst)))
 		if bytes > 0 {
 			m.c.local[0] = unix.Iovec{Base: &dst[0], Len: bytes}
-			if !m.vm(unix.SYS_PROCESS_VM_READV, p, 1, n, bytes) || !p.alive(addr) {
+			if !m.vm(unix.SYS_PROCESS_VM_READV, p, 1, n, bytes) || !p.named() {
 				return errFault // or read from who has the number now: nothing of it is used
 			}
 		}
@@ -140,10 +140,7 @@ func (m *memory) Scatter(dst []hca.Segment, src [][]byte) error {
 				return errFault // less data than room
 			}
 			rn := m.trim(n, nl)
-			// Whoever has the number next must not be written to: the number
-			// is still the process's own now, and cannot be given away again
-			// before the kernel has gone through all numbers once.
-			if !p.alive(addr) || !m.vm(unix.SYS_PROCESS_VM_WRITEV, p, l, rn, nl) {
+			if !p.named() || !m.vm(unix.SYS_PROCESS_VM_WRITEV, p, l, rn, nl) {
 				return errFault
 			}
 			left -= nl

@@ -132,7 +132,7 @@ func TestOtherProcess(t *testing.T) {
 	if err := m.Gather(got, []hca.Segment{at}); err != nil || !bytes.Equal(got, msg) {
 		t.Errorf("read back: %v", err)
 	}
-	if !p.alive(stack) || !p.alive(0) {
+	if !p.alive() || !p.named() {
 		t.Error("a living process counts as gone")
 	}
 	cmd.Process.Kill()
@@ -143,7 +143,7 @@ func TestOtherProcess(t *testing.T) {
 			t.Errorf("a copy of %d bytes with a process that is gone succeeded", n)
 		}
 	}
-	if p.alive(stack) {
+	if p.alive() || p.named() {
 		t.Error("a process that is gone counts as alive")
 	}
 }

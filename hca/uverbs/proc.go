@@ -13,9 +13,8 @@ import (
 // that fits above the address bits of a Segment.
 const maxProcs = 16
 
-// process is an address space that a context may use. It stays bound to that
-// address space: when the process ends or executes another program, copies
-// fail, and cannot reach whoever gets its number.
+// process is an address space that a context may use. Copies fail when the
+// process has ended, and do not reach whoever gets its number.
 type process struct {
 	tgid  int
 	pidfd int
@@ -47,13 +46,24 @@ func (p *process) close() {
 // alive tells whether the address space is still there. The mem file knows: it
 // returns no byte once the last user of the address space is gone, and an error
 // for a page that is not mapped.
-func (p *process) alive(addr uint64) bool {
+func (p *process) alive() bool {
 	if p.gone.Load() {
 		return false
 	}
 	var b byte
-	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(p.mem), uintptr(unsafe.Pointer(&b)), 1, uintptr(addr), 0, 0)
+	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(p.mem), uintptr(unsafe.Pointer(&b)), 1, 0, 0, 0)
 	return e != 0 || n == 1
+}
+
+// named tells whether tgid still is this process's number, at half the cost of
+// alive. A process keeps its number until it has been waited for, and then the
+// kernel goes through all other numbers before it gives this one away again.
+// So a copy by number right after it cannot meet a stranger. It can meet
+// another program that the same process executes; the descriptors of the
+// context are closed by that, and the watcher closes the context.
+func (p *process) named() bool {
+	_, _, e := unix.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(p.pidfd), 0, 0, 0, 0, 0)
+	return e == 0
 }
 
 // kill ends the process.
