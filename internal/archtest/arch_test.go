@@ -37,7 +37,7 @@ var layers = map[string]int{
 	"switch/ether":      4,
 	"hca":               4,
 	"internal/capture":  4,
-	"internal/dissect":  4,
+	"internal/dissect":  5,
 	"internal/topology": 4,
 	"hca/uverbs":        5,
 	"internal/host":     5,

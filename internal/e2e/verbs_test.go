@@ -36,7 +36,6 @@ func TestStockPrograms(t *testing.T) {
 		{"write_bw all sizes", []string{"ib_write_bw", "-x", "1", "-n", "100", "-a"}},
 		{"write_bw both ways", []string{"ib_write_bw", "-x", "1", "-n", "1000", "-b"}},
 		{"write_bw 16 queue pairs", []string{"ib_write_bw", "-x", "1", "-n", "500", "-q", "16"}},
-		{"write_bw events", []string{"ib_write_bw", "-x", "1", "-n", "500", "-e"}},
 		{"write_bw duration", []string{"ib_write_bw", "-x", "1", "-D", "1"}},
 		{"write_bw inline", []string{"ib_write_bw", "-x", "1", "-n", "1000", "-s", "64", "-I", "64"}},
 		{"write_bw list", []string{"ib_write_bw", "-x", "1", "-n", "1024", "-l", "8"}},
