@@ -128,7 +128,7 @@ func probeProcessVM() error {
 }
 
 func probeDiag() Check {
-	c := Check{Name: "capture detection", OK: true, Detail: "packet_diag"}
+	c := Check{Name: "capture detection", OK: true, Detail: "/proc/net/packet"}
 	err := onThread(func() error {
 		n := &NS{name: "self", h: netns.None()}
 		var err error
@@ -141,8 +141,8 @@ func probeDiag() Check {
 			return err
 		}
 		defer w.Close()
-		if w.diag < 0 {
-			c.Detail = "/proc/net/packet (no packet_diag in this kernel)"
+		if _, ok := w.read(0); !ok {
+			c.Detail = "packet_diag (no /proc/net/packet)"
 		}
 		return nil
 	})

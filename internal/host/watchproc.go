@@ -6,26 +6,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read is the fallback of ask: the text of /proc/net/packet, for kernels
-// without packet_diag.
-func (w *Watch) read(ifindex int) bool {
+// read looks through the text of /proc/net/packet; ok is false if it cannot be
+// read.
+func (w *Watch) read(ifindex int) (found, ok bool) {
 	if w.proc < 0 {
-		return false
+		return false, false
 	}
 	// The file is read in pieces that end with a line; the cursor of a
 	// seq_file may be set to any place that it has reached before.
 	for off := int64(0); ; {
 		n, err := unix.Pread(w.proc, w.buf[:], off)
 		if err != nil || n <= 0 {
-			return false
+			return false, err == nil
 		}
 		b := w.buf[:n]
 		end := bytes.LastIndexByte(b, '\n') + 1
 		if parseProc(b[:end], ifindex) {
-			return true
+			return true, true
 		}
 		if end == 0 {
-			return false
+			return false, false
 		}
 		off += int64(end)
 	}
