@@ -128,6 +128,13 @@ func TestDoorbell(t *testing.T) {
 		n, _ := unix.Poll(p, 0)
 		return n > 0
 	}
+	// The thread may sleep while a device is opened.
+	ring()
+	if !readable() {
+		t.Error("the first doorbell of a new device was not noticed")
+	}
+	r.srv.Disarm()
+	r.srv.Drain()
 	ring()
 	if readable() {
 		t.Error("a doorbell was noticed by a thread that is awake")

@@ -40,8 +40,11 @@ func (b *bells) init() error {
 
 func (b *bells) close() { unix.Close(b.fd) }
 
+// add makes the context known. It is watched at once: the thread may be asleep,
+// and armed only what there was then.
 func (b *bells) add(c *context) {
 	b.contexts = append(b.contexts, c)
+	b.watch(c)
 	d := c.node.cfg.Devices[c.dev].HCA
 	if i := slices.Index(b.devices, d); i >= 0 {
 		b.users[i]++

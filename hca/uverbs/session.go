@@ -90,8 +90,8 @@ func (n *Node) Attach(conn *net.UnixConn) error {
 // and a supervisor that is stopped does not read.
 func (s *session) notify() {
 	for note := range s.notes {
-		if err := memfile.Send(s.conn, note); err != nil && !errors.Is(err, net.ErrClosed) {
-			s.srv.cfg.Log("node %s: the launcher is gone: %v", s.node.cfg.Name, err)
+		if err := memfile.Send(s.conn, note); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, unix.EPIPE) {
+			s.srv.cfg.Log("node %s: %v", s.node.cfg.Name, err)
 		}
 		if note.FD >= 0 {
 			unix.Close(note.FD)
