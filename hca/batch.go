@@ -35,7 +35,8 @@ func NewBatch() *Batch { return &Batch{} }
 func (b *Batch) Pending() bool { return len(b.ctxs)+len(b.cqs)+len(b.qps) > 0 }
 
 // Commit applies what was collected, in the order that programs rely on: data,
-// completions, ring space, completion events. An event callback may call into
+// ring space, completions, completion events. A program that sees a completion
+// may post again at once, into a queue that may have had room for one only. An event callback may call into
 // the devices; what it causes is committed too. A Commit within a Commit does
 // nothing.
 func (b *Batch) Commit() {
@@ -45,16 +46,16 @@ func (b *Batch) Commit() {
 	b.busy = true
 	for b.Pending() {
 		b.data()
-		for i, q := range b.cqs {
-			q.publish(b)
-			b.cqs[i] = nil
-		}
-		b.cqs = b.cqs[:0]
 		for i, q := range b.qps {
 			q.publish()
 			b.qps[i] = nil
 		}
 		b.qps = b.qps[:0]
+		for i, q := range b.cqs {
+			q.publish(b)
+			b.cqs[i] = nil
+		}
+		b.cqs = b.cqs[:0]
 		for i := 0; i < len(b.fire); i++ {
 			q := b.fire[i]
 			b.fire[i] = nil
