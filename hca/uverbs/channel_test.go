@@ -29,12 +29,18 @@ func TestTakeBack(t *testing.T) {
 	defer c.close()
 	ch, read := channelFor(t, c, compEventLen, false)
 	defer unix.Close(read)
-	for _, n := range []uint64{1, 2, 1, 3, 1, 2} {
-		ch.send(number(n))
-	}
+	r.srv.do(func() {
+		for _, n := range []uint64{1, 2, 1, 3, 1, 2} {
+			ch.send(number(n))
+		}
+	})
 	b := make([]byte, 8)
 	unix.Read(read, b) // the first 1
-	if n := ch.takeBack(func(e []byte) bool { return le.Uint64(e) == 1 }); n != 2 {
+	takeBack := func(match func([]byte) bool) (n uint32) {
+		r.srv.do(func() { n = ch.takeBack(match) })
+		return n
+	}
+	if n := takeBack(func(e []byte) bool { return le.Uint64(e) == 1 }); n != 2 {
 		t.Errorf("%d events taken back, want 2", n)
 	}
 	for _, want := range []uint64{2, 3, 2} {
@@ -42,7 +48,7 @@ func TestTakeBack(t *testing.T) {
 			t.Errorf("event %d (%d bytes, %v), want %d", le.Uint64(b), n, err, want)
 		}
 	}
-	if n := ch.takeBack(func([]byte) bool { return true }); n != 0 {
+	if n := takeBack(func([]byte) bool { return true }); n != 0 {
 		t.Errorf("%d events taken from an empty channel", n)
 	}
 }
