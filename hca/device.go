@@ -59,7 +59,8 @@ type Device struct {
 	word     [8]byte
 	pieces   [1][]byte
 
-	ctr Counters
+	ctr  Counters
+	wqes uint64 // send work requests looked at
 }
 
 // New returns a device without GIDs. batch collects what the device does to
@@ -110,6 +111,9 @@ func (d *Device) QPs() int {
 	}
 	return n
 }
+
+// WQEs is the number of send work requests that the device has taken up in all.
+func (d *Device) WQEs() uint64 { return d.wqes }
 
 // Up tells whether the port's link is up.
 func (d *Device) Up() bool { return d.up }

@@ -51,6 +51,7 @@ func (q *QP) fetchWork(limit int) bool {
 	at, gathered := from, from
 	fetch0, foff0 := r.fetch, r.foff
 	d.segs = d.segs[:0]
+	var before *sendWork // the last one, if this gather gets all of its bytes
 	n := 0
 	for ; n < limit && r.fetch != prod && len(d.segs) < maxSegments; n++ {
 		if q.sq.Next(r.fetch) == r.acked {
@@ -62,6 +63,11 @@ func (q *QP) fetchWork(limit int) bool {
 			break
 		}
 		if left := w.len - r.foff; w.sends() && left > 0 {
+			if sameBytes(w, before) {
+				w.at = before.at
+				r.fetch = q.sq.Next(r.fetch)
+				continue
+			}
 			take := left
 			if room := uint32(frame.SlabSize - at); take > room {
 				take = room / q.mtu * q.mtu // packets never straddle slabs
@@ -78,6 +84,10 @@ func (q *QP) fetchWork(limit int) bool {
 			} else if r.failed = q.segments(w, slot, r.foff, take, 0); r.failed != 0 {
 				break
 			}
+			w.at, before = uint32(at), nil
+			if r.foff == 0 && take == left {
+				before = w
+			}
 			at += int(take)
 			if r.foff += take; r.foff < w.len {
 				n++
@@ -91,10 +101,17 @@ func (q *QP) fetchWork(limit int) bool {
 	}
 	if at > from {
 		slab.Hold()
-		r.slab, r.so, r.se = slab, from, at
+		r.slab = slab
 		d.slabUsed = at
 	}
 	return r.fetch != fetch0 || r.foff != foff0
+}
+
+// sameBytes tells whether w sends exactly what the work request before it in
+// this gather sends: the bytes are then read once and serve both. A program
+// must not change what it has posted, so it cannot tell.
+func sameBytes(w, before *sendWork) bool {
+	return before != nil && w.nsge == 1 && before.nsge == 1 && w.sge == before.sge && (w.flags|before.flags)&ring.FlagInline == 0
 }
 
 // isolate repeats a gather that failed WQE by WQE, so that the error meets the
@@ -142,6 +159,7 @@ func (q *QP) parse(w *sendWork, slot ring.SendWQE, first bool) bool {
 		r.reading++
 	}
 	r.parsed = q.sq.Next(r.parsed)
+	q.ctx.dev.wqes++
 	return true
 }
 

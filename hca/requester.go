@@ -20,6 +20,7 @@ type sendWork struct {
 	sge         ring.SGE  // the only one, if nsge is 1
 	len         uint32
 	rkey        uint32
+	at          uint32 // where in the slab its next byte is
 	first, last uint32 // PSNs, from when it is started
 	imm         [4]byte
 	op          uint8 // of package ring, at most OpFetchAdd
@@ -52,8 +53,7 @@ type requester struct {
 	nxt uint32 // PSN of the next packet
 	max uint32 // first PSN never sent
 
-	slab   *frame.Slab // bytes from cur, coff to fetch, foff
-	so, se int
+	slab *frame.Slab // bytes from cur, coff to fetch, foff; nil if there are none
 
 	failed     Status // of the WQE at fetch; reported when those before are complete
 	reading    uint32 // READs and atomics looked at and not complete
@@ -74,7 +74,6 @@ func (r *requester) dropSlab() {
 		r.slab.Release()
 		r.slab = nil
 	}
-	r.so, r.se = 0, 0
 }
 
 func (r *requester) stop() {
@@ -128,6 +127,9 @@ func (q *QP) nextRequest() *frame.Frame {
 		f = q.readPacket(w)
 	default:
 		f = q.atomicPacket(w)
+	}
+	if r.cur == r.fetch && r.coff == r.foff {
+		r.dropSlab()
 	}
 	d.ctr.TxRequests++
 	if transport.Diff(r.nxt, r.max) > 0 {
@@ -224,10 +226,8 @@ func (q *QP) sendPacket(w *sendWork) *frame.Frame {
 		copy(h, w.imm[:])
 	}
 	if l > 0 {
-		f.SetPayload(r.slab.B[r.so:r.so+int(l)], r.slab)
-		if r.so += int(l); r.so == r.se {
-			r.dropSlab()
-		}
+		f.SetPayload(r.slab.B[w.at:w.at+l], r.slab)
+		w.at += l
 	}
 	r.nxt = transport.Add(r.nxt, 1)
 	if last {

@@ -117,6 +117,15 @@ func (b *bells) rewind() {
 	}
 }
 
+// WQEs is the number of send work requests that the devices with contexts have
+// taken up in all; it implements realtime.WQECounter.
+func (s *Server) WQEs() (n uint64) {
+	for _, d := range s.bells.devices {
+		n += d.WQEs()
+	}
+	return n
+}
+
 // Arm prepares for the engine's thread to sleep: from now on a doorbell makes
 // FD readable. It looks for work once more afterwards and reports whether there
 // was any, in which case the thread must not sleep.

@@ -13,6 +13,9 @@ func (p *Port) Kick() {
 	for {
 		now := p.tx.Now()
 		if now < p.freeAt {
+			if p.back != nil && p.control.Len() == 0 && !p.back.Backlog(p.Index) {
+				return // whoever has something later kicks
+			}
 			p.waiting = true
 			p.tx.At(p.freeAt, p, opIdle, 0)
 			return

@@ -41,6 +41,11 @@ func (n *NIC) FromHost(f *frame.Frame) {
 // so one that stays stopped for long stops the kernel's others as well.
 func (n *NIC) Accepts() bool { return !n.full }
 
+// Backlog implements link.Backlogger.
+func (n *NIC) Backlog(int) bool {
+	return n.waiting != 0 || n.src != nil && n.src.Ready() != 0
+}
+
 // Dequeue implements link.Device. What the HCA or the kernel does meanwhile
 // (either may send from within Next and Resume) must not reach the port, which
 // would begin a second frame while this one is being chosen.

@@ -23,7 +23,7 @@ const (
 
 	// A turn ends after maxTurn even if its events are slow ones; the time is
 	// looked at after each chunk of events.
-	maxTurn = 100 * time.Microsecond
+	maxTurn = 250 * time.Microsecond
 	chunk   = 32
 
 	// lastDay is where a loop ends, before the engine's clock overflows.
