@@ -56,6 +56,9 @@ func (s *Switch) pop(p *port, c int) *frame.Frame {
 	return f
 }
 
+// Backlog implements link.Backlogger.
+func (s *Switch) Backlog(i int) bool { return s.ports[i].waiting != 0 }
+
 // Dequeue implements link.Device.
 func (s *Switch) Dequeue(i int) *frame.Frame {
 	p := s.ports[i]
