@@ -60,6 +60,7 @@ type Device struct {
 	pieces   [1][]byte
 
 	ctr  Counters
+	turn uint64 // sweeps so far
 	wqes uint64 // send work requests looked at
 }
 

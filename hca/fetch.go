@@ -11,7 +11,28 @@ const fetchWQEs = 128
 // maxSegments bounds the pieces of one gather.
 const maxSegments = 512
 
-// region of the device's slab for the next gather: at least half a slab, so
+// fewWQEs are not worth a gather of their own in a turn that has had one.
+const fewWQEs = 16
+
+// putOff tells whether to leave a few new WQEs for the next sweep. A program
+// posts one at a time as it sees completions, and a gather for each would cost
+// more than everything else about a small message; those that come in while
+// the turn goes on are fetched together. Without sweeps, in virtual time, there
+// are no turns.
+func (q *QP) putOff() bool {
+	r, d := &q.req, q.ctx.dev
+	if d.turn == 0 || q.fetched != d.turn {
+		q.fetched = d.turn
+		return false
+	}
+	if r.failed != 0 || r.fetch != r.parsed || q.sq.Distance(r.fetch, q.sq.Producer()) >= fewWQEs {
+		return false
+	}
+	q.swept = r.fetch // the next sweep sees them
+	return true
+}
+
+// slabRoom is the part of the device's slab for the next gather: at least half a slab, so
 // that small messages share one.
 func (d *Device) slabRoom() (s *frame.Slab, from int) {
 	if d.slab == nil || d.slabUsed > frame.SlabSize/2 {

@@ -35,15 +35,16 @@ type QP struct {
 	draining bool // SQD: the event for the drained send queue is still owed
 	attr     QPAttr
 
-	mtu    uint32
-	head   template
-	prio   uint8
-	loop   bool // the peer is on this device
-	queued bool // in a ready list
-	turn   bool // the responder's turn to send data
-	dirty  bool // in the batch's list
-	swept  uint32
-	lastMR *MR // of the last look-up
+	mtu     uint32
+	head    template
+	prio    uint8
+	loop    bool // the peer is on this device
+	queued  bool // in a ready list
+	turn    bool // the responder's turn to send data
+	dirty   bool // in the batch's list
+	swept   uint32
+	fetched uint64 // the device's turn in which work was last fetched
+	lastMR  *MR    // of the last look-up
 
 	next, prev *QP // in a ready list
 

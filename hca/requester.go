@@ -105,7 +105,7 @@ func (q *QP) nextRequest() *frame.Frame {
 	if int(transport.Diff(r.nxt, r.una)) >= d.cfg.Window {
 		return nil
 	}
-	if r.cur == r.fetch && r.coff == r.foff && !q.fetchWork(fetchWQEs) {
+	if r.cur == r.fetch && r.coff == r.foff && (q.putOff() || !q.fetchWork(fetchWQEs)) {
 		if r.failed != 0 {
 			if r.acked == r.cur {
 				q.fail(r.failed)

@@ -118,6 +118,7 @@ func (q *QP) unready() {
 // queue pair that is in RTS, SQD or Err.
 func (d *Device) Sweep() bool {
 	found := false
+	d.turn++
 	d.enter()
 	for _, q := range d.active {
 		if p := q.sq.Producer(); p != q.swept || q.attr.State == Err {
