@@ -233,7 +233,8 @@ func (d *Daemon) status() *status.Fabric {
 		broken = d.fab.Check()
 		for i, n := range d.nodes {
 			for j, p := range n.ports {
-				rings[i][j].RxDropped += p.kernel.unwritten
+				rings[i][j].TxDropped = p.kernel.ringLoss(rings[i][j].TxDropped)
+				rings[i][j].RxDropped = p.kernel.unwritten
 				s.Nodes[i].Interfaces[j].Mirrored = p.mirror != nil && p.mirror.on
 			}
 		}

@@ -57,7 +57,7 @@ func (n *node) attach(d *Daemon) error {
 			return fmt.Errorf("node %s: %w", n.name(), err)
 		}
 		if !p.fab.NIC().Port().Up() {
-			p.tap.Carrier(false)
+			p.kernel.LinkChanged(false)
 		}
 	}
 	if n.fab.Spec.Stack != topology.StackSoft {

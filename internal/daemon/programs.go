@@ -1,21 +1,16 @@
 package daemon
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cnuas/internal/launch"
 )
 
 // programGrace is how long programs have to end by themselves when their
 // fabric goes down.
 const programGrace = time.Second
-
-// envFabric is the variable by which package launch marks programs.
-const envFabric = "CNUAS_FABRIC"
 
 // endPrograms ends what was started by exec in a fabric, and its children: all
 // processes that carry the variable by which package launch marks them. First
@@ -23,14 +18,14 @@ const envFabric = "CNUAS_FABRIC"
 func endPrograms(fabric string) {
 	for i, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
 		var open []int
-		for _, p := range programs(fabric) {
+		for _, p := range launch.Marked(launch.EnvFabric, fabric) {
 			// A descriptor of the process, so that a reused number cannot get
 			// the signal; the variable is looked at again behind it.
 			fd, err := unix.PidfdOpen(p, 0)
 			if err != nil {
 				continue
 			}
-			if !marked(p, fabric) || unix.PidfdSendSignal(fd, sig, nil, 0) != nil {
+			if !launch.IsMarked(p, launch.EnvFabric, fabric) || unix.PidfdSendSignal(fd, sig, nil, 0) != nil {
 				unix.Close(fd)
 				continue
 			}
@@ -51,33 +46,4 @@ func await(fds []int, d time.Duration) {
 		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
 		unix.Close(fd)
 	}
-}
-
-// programs lists the processes that carry the fabric's mark, except this one.
-func programs(fabric string) []int {
-	es, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var l []int
-	for _, e := range es {
-		if p, err := strconv.Atoi(e.Name()); err == nil && p != os.Getpid() && marked(p, fabric) {
-			l = append(l, p)
-		}
-	}
-	return l
-}
-
-func marked(pid int, fabric string) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return false
-	}
-	want := []byte(envFabric + "=" + fabric)
-	for _, v := range bytes.Split(b, []byte{0}) {
-		if bytes.Equal(v, want) {
-			return true
-		}
-	}
-	return false
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"cnuas/internal/launch"
 	"cnuas/internal/topology"
 )
 
@@ -36,6 +37,9 @@ func Start(cfg Config, arg string) (*Ready, error) {
 	c := exec.Command(self, "daemon", "--scale", strconv.FormatFloat(cfg.Scale, 'g', -1, 64), "--ready-fd", "3", arg)
 	c.Stdout, c.Stderr = log, log
 	c.ExtraFiles = []*os.File{w}
+	// A fabric that is brought up from a program of another one is no program
+	// of that.
+	c.Env = launch.Unmarked(os.Environ())
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // survives the terminal
 	err = c.Start()
 	w.Close()

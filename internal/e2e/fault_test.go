@@ -15,7 +15,7 @@ var interrupt = os.Interrupt
 // sleeping on a completion channel, for data that they asked for.
 var busy = [][]string{
 	{"ib_write_bw", "-d", "rxe0", "-x", "1", "-F", "-D", "60"},
-	{"ib_send_bw", "-d", "rxe0", "-x", "1", "-F", "-D", "60", "-e"},
+	{"ib_send_bw", "-d", "rxe0", "-x", "1", "-F", "-n", "5000000", "-e"},
 	{"ib_read_bw", "-d", "rxe0", "-x", "1", "-F", "-D", "60"},
 }
 
@@ -40,8 +40,14 @@ func TestLinkDown(t *testing.T) {
 			_, cli := l.running(argv)
 			l.cnuas("fault", "link", "cc2:eth0", "down")
 			defer l.cnuas("fault", "clear")
-			if p := port(t, l.status(), "cc2:eth0"); p.State != "down" {
+			s := l.status()
+			if p := port(t, s, "cc2:eth0"); p.State != "down" {
 				t.Errorf("state %s", p.State)
+			}
+			for _, r := range s.Verdict.Reasons {
+				if strings.Contains(r, "ring") {
+					t.Errorf("verdict: %s", r)
+				}
 			}
 			if err := cli.wait(t, 5*time.Second); err == nil {
 				t.Errorf("the client ended well:\n%s", cli.out.String())

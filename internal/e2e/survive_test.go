@@ -118,18 +118,21 @@ func kill(pid int) int {
 	return 1
 }
 
-// childOf returns the first child of a process, 0 if it has none.
+// childOf returns a child of a process, started by any of its threads; 0 if it
+// has none.
 func childOf(pid int) int {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	f := strings.Fields(string(b))
-	if len(f) == 0 {
-		return 0
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, t := range tasks {
+		b, _ := os.ReadFile(t)
+		if f := strings.Fields(string(b)); len(f) > 0 {
+			n, _ := strconv.Atoi(f[0])
+			return n
+		}
 	}
-	n, _ := strconv.Atoi(f[0])
-	return n
+	return 0
 }
 
-// TestPrograms that outlive their fabric: down ends what exec started.
+// TestDownEndsPrograms: down ends what exec started and is still there.
 func TestDownEndsPrograms(t *testing.T) {
 	l := up(t, "e2e-programs", star("ck", 2, "10Gbps", ""))
 	j := l.start("ck1", "sh", "-c", "sleep 1000 & echo started; wait")

@@ -83,7 +83,7 @@ func startStage(cfg *Config) (*stage, error) {
 		env = os.Environ()
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"cnuas", stageArg}, &syscall.ProcAttr{
-		Env: env, Files: []uintptr{0, 1, 2, uintptr(theirs)},
+		Env: marks(env, cfg), Files: []uintptr{0, 1, 2, uintptr(theirs)},
 	})
 	if err != nil {
 		conn.Close()

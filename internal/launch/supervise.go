@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,7 +76,8 @@ func (s *supervisor) run() {
 }
 
 // rescue ends the work of all programs that have devices open, and then the
-// programs that do not notice.
+// programs that do not notice: those that wait in memory, or for a peer whose
+// network has gone with ours. Shells stay.
 func (s *supervisor) rescue() {
 	var list []*patient
 	for _, fd := range s.files {
@@ -83,9 +85,6 @@ func (s *supervisor) rescue() {
 			list = append(list, p)
 			defer p.close()
 		}
-	}
-	if len(list) == 0 {
-		return
 	}
 	begin := time.Now()
 	tick := time.NewTicker(rescueEvery)
@@ -97,10 +96,15 @@ func (s *supervisor) rescue() {
 		}
 		if t := time.Since(begin); t > termAfter {
 			left := holders(s.files)
+			for _, pid := range strays() {
+				if !slices.Contains(left, pid) {
+					left = append(left, pid)
+				}
+			}
 			for _, pid := range left {
 				if !told[pid] {
 					told[pid] = true
-					fmt.Fprintf(os.Stderr, "cnuas: the fabric of node %s has gone; ending %s (process %d), which still waits for its verbs device\n", s.node, comm(pid), pid)
+					fmt.Fprintf(os.Stderr, "cnuas: the fabric of node %s has gone; ending %s (process %d), which still waits for it\n", s.node, comm(pid), pid)
 				}
 				sig := unix.SIGTERM
 				if t > killAfter {
