@@ -132,7 +132,7 @@ func (d *Daemon) build() error {
 		return err
 	}
 	for i, n := range d.fab.Nodes() {
-		d.nodes = append(d.nodes, &node{fab: n, host: kernels[i]})
+		d.nodes = append(d.nodes, &node{fab: n, host: kernels[i], logf: d.logf})
 	}
 	for _, n := range d.nodes {
 		if err := n.attach(d); err != nil {
@@ -244,9 +244,7 @@ func (d *Daemon) status() *status.Fabric {
 		for j := range n.ports {
 			s.Nodes[i].Interfaces[j].Ring = rings[i][j]
 		}
-		if n.verbs != nil {
-			s.Nodes[i].Programs = n.verbs.Usage().Sessions
-		}
+		s.Nodes[i].Programs = n.verbs.Usage().Sessions
 	}
 	st := d.loop.Stats()
 	e := &s.Engine

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"sync"
 
 	"cnuas/hca"
 	"cnuas/hca/uverbs"
@@ -20,8 +21,9 @@ type node struct {
 	fab   *fabric.Node
 	host  *host.Node
 	ports []*port
-	verbs *uverbs.Node // nil unless the stack is soft
-	sysfs string
+	verbs *uverbs.Node
+	sysfs func() (string, error) // writes the view of the devices once
+	logf  func(format string, args ...any)
 }
 
 // port is an interface of a node.
@@ -60,11 +62,11 @@ func (n *node) attach(d *Daemon) error {
 			p.kernel.LinkChanged(false)
 		}
 	}
-	if n.fab.Spec.Stack != topology.StackSoft {
-		return nil
-	}
 	cfg := uverbs.NodeConfig{Name: n.name(), Resolve: n.resolve}
 	for _, p := range n.ports {
+		if p.fab.HCA() == nil {
+			continue // a node without verbs still has programs, which see no devices
+		}
 		cfg.Devices = append(cfg.Devices, uverbs.Device{
 			HCA: p.fab.HCA(), Name: p.fab.HCA().Name(), NetDev: p.tap.Name(), Rate: int64(p.fab.NIC().Port().Rate()),
 		})
@@ -73,8 +75,10 @@ func (n *node) attach(d *Daemon) error {
 	if n.verbs, err = d.verbs.AddNode(cfg); err != nil {
 		return fmt.Errorf("node %s: %w", n.name(), err)
 	}
-	n.sysfs = filepath.Join(d.dir, "sys", n.name())
-	return uverbs.WriteSysfs(n.sysfs, n.verbs)
+	dir := filepath.Join(d.dir, "sys", n.name())
+	// Some sixty files, which no program needs before the first one starts.
+	n.sysfs = sync.OnceValues(func() (string, error) { return dir, uverbs.WriteSysfs(dir, n.verbs) })
+	return nil
 }
 
 // tapConfig leaves the link-local address to the kernel, which derives it from
@@ -101,16 +105,15 @@ func (n *node) resolve(ctx context.Context, dev int, dgid, sgid hca.GID) ([6]byt
 	return n.ports[dev].tap.Resolve(ctx, netip.AddrFrom16(dgid), netip.AddrFrom16(sgid))
 }
 
-func (n *node) execReply() ExecReply { return ExecReply{NetNS: n.host.Path(), SysfsDir: n.sysfs} }
+func (n *node) execReply() (r ExecReply, err error) {
+	r.NetNS = n.host.Path()
+	r.SysfsDir, err = n.sysfs()
+	return r, err
+}
 
 // exec serves a program's session until it ends.
 func (n *node) exec(c *net.UnixConn) {
-	if n.verbs != nil {
-		n.verbs.Attach(c)
-		return
+	if err := n.verbs.Attach(c); err != nil {
+		n.logf("exec on %s: %v", n.name(), err)
 	}
-	// A node without verbs: the connection only tells each side that the other
-	// is alive.
-	var b [1]byte
-	c.Read(b[:])
 }

@@ -77,7 +77,11 @@ func (d *Daemon) register(s *control.Server) {
 		if n == nil {
 			return nil, fmt.Errorf("fabric %s has no node %q; it has %s", d.spec().Name, a.Node, d.nodeNames())
 		}
-		return &control.Takeover{Data: n.execReply(), Run: n.exec}, nil
+		r, err := n.execReply()
+		if err != nil {
+			return nil, err
+		}
+		return &control.Takeover{Data: r, Run: n.exec}, nil
 	})
 	s.Handle(OpCapture, func(raw json.RawMessage) (any, error) {
 		a, err := decode[CaptureArgs](raw)

@@ -103,6 +103,20 @@ func TestStockPrograms(t *testing.T) {
 	}
 }
 
+// TestNodeWithoutVerbs: plain kernel networking beside RDMA nodes.
+func TestNodeWithoutVerbs(t *testing.T) {
+	simtest.Need(t, "ping", "ibv_devices")
+	toml := strings.Replace(star("cb", 2, "10Gbps", ""), "name = \"cb1\"\n", "name = \"cb1\"\nstack = \"none\"\n", 1)
+	l := up(t, "e2e-none", toml)
+	if out := l.cnuas("exec", "cb1", "--", "ibv_devices"); strings.Contains(out, "rxe0") {
+		t.Errorf("a node without verbs has a device:\n%s", out)
+	}
+	if out := l.cnuas("exec", "cb2", "--", "ibv_devices"); !strings.Contains(out, "rxe0") {
+		t.Errorf("cb2 has no device:\n%s", out)
+	}
+	l.cnuas("exec", "cb1", "--", "ping", "-c", "1", "-W", "2", "10.0.0.2")
+}
+
 // TestShell runs programs from a shell that exec started, and passes statuses
 // and signals through.
 func TestShell(t *testing.T) {
