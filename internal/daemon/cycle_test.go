@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"cnuas/internal/host"
 	"cnuas/internal/simtest"
 	"cnuas/internal/topology"
 )
@@ -42,7 +44,9 @@ func measure(t *testing.T) (u usage) {
 		}
 		return len(es)
 	}
-	u.fds, u.netns, u.threads = count("/proc/self/fd"), count("/run/netns"), count("/proc/self/task")
+	u.fds, u.threads = count("/proc/self/fd"), count("/proc/self/task")
+	ours, _ := filepath.Glob("/run/netns/dt*")
+	u.netns = len(ours)
 	u.goroutines = runtime.NumGoroutine()
 	b, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -60,6 +64,8 @@ func TestCycles(t *testing.T) {
 	if testing.Short() {
 		cycles = 30
 	}
+	host.RunDir = filepath.Join("/run", filepath.Base(t.TempDir())+"-cnuas-cycle")
+	defer os.RemoveAll(host.RunDir)
 	spec, problems := topology.Parse("cycle.toml", []byte(twoHosts))
 	if spec == nil {
 		t.Fatal(problems)
@@ -119,6 +125,8 @@ func heapInUse() uint64 {
 // what it had done.
 func TestFailuresLeaveNothing(t *testing.T) {
 	simtest.Root(t)
+	host.RunDir = filepath.Join("/run", filepath.Base(t.TempDir())+"-cnuas-failures")
+	defer os.RemoveAll(host.RunDir)
 	before := measure(t)
 	spec, problems := topology.Parse("x.toml", []byte(strings.ReplaceAll(twoHosts, "dt-cycle", "dt-foreign")))
 	if spec == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"cnuas/internal/host"
 	"cnuas/internal/simtest"
 	"cnuas/internal/status"
 )
@@ -20,12 +21,19 @@ import (
 // cnuasBin is the program under test, built once per run.
 var cnuasBin string
 
+// runDir is where its fabrics keep their state.
+var runDir string
+
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "cnuas-e2e-")
 	if err != nil {
 		panic(err)
 	}
 	cnuasBin = filepath.Join(dir, "cnuas")
+	// Fabrics of whoever uses this machine are not ours to see, let alone to
+	// take down.
+	runDir = filepath.Join("/run", filepath.Base(dir))
+	os.Setenv(host.EnvRunDir, runDir)
 	build := exec.Command("go", "build", "-o", cnuasBin, "cnuas/cmd/cnuas")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -34,6 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	os.RemoveAll(dir)
+	os.RemoveAll(runDir)
 	os.Exit(code)
 }
 

@@ -215,7 +215,7 @@ func TestStatusJSON(t *testing.T) {
 			t.Errorf("status --json lacks %s", key)
 		}
 	}
-	if _, err := os.Stat(filepath.Join("/run/cnuas", l.name)); err != nil {
+	if _, err := os.Stat(filepath.Join(runDir, l.name)); err != nil {
 		t.Error(err)
 	}
 	if out, err := l.try("up", l.file); err == nil || !strings.Contains(out, "already up") {

@@ -19,18 +19,18 @@ func leftovers(prefix, name string) []string {
 	var l []string
 	ns, _ := filepath.Glob("/run/netns/" + prefix + "*")
 	l = append(l, ns...)
-	if _, err := os.Stat("/run/cnuas/" + name); err == nil {
-		l = append(l, "/run/cnuas/"+name)
+	if _, err := os.Stat(filepath.Join(runDir, name)); err == nil {
+		l = append(l, filepath.Join(runDir, name))
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for _, m := range strings.Split(string(mounts), "\n") {
-		if strings.Contains(m, "cnuas") || strings.Contains(m, "/run/netns/"+prefix) {
+		if strings.Contains(m, runDir) || strings.Contains(m, "/run/netns/"+prefix) {
 			l = append(l, "mount "+m)
 		}
 	}
 	links, _ := exec.Command("ip", "-o", "link").Output()
 	for _, x := range strings.Split(string(links), "\n") {
-		if strings.Contains(x, ": "+prefix) || strings.Contains(x, "cnuas") {
+		if strings.Contains(x, ": "+prefix) {
 			l = append(l, "interface "+x)
 		}
 	}

@@ -9,9 +9,19 @@ import (
 	"sync"
 )
 
-// RunDir holds one directory for each fabric that is up, and the lock. Tests
-// point it elsewhere.
-var RunDir = "/run/cnuas"
+// EnvRunDir is the variable that moves RunDir: fabrics with different ones do
+// not know of each other, as tests need it.
+const EnvRunDir = "CNUAS_RUN_DIR"
+
+// RunDir holds one directory for each fabric that is up, and the lock.
+var RunDir = runDir()
+
+func runDir() string {
+	if d := os.Getenv(EnvRunDir); filepath.IsAbs(d) {
+		return filepath.Clean(d)
+	}
+	return "/run/cnuas"
+}
 
 // stateFile is the journal's file in a fabric's directory.
 const stateFile = "state.json"
