@@ -59,7 +59,11 @@ func (a *app) topologies(args []string) error {
 }
 
 func (a *app) version(args []string) error {
-	if len(args) > 0 {
+	pos, err := a.parse(flag.NewFlagSet("version", flag.ContinueOnError), args)
+	if err != nil {
+		return err
+	}
+	if len(pos) > 0 {
 		return usageError("takes no arguments")
 	}
 	info, ok := debug.ReadBuildInfo()

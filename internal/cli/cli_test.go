@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cnuas/internal/host"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// cmd runs the command line in a world without fabrics.
+func cmd(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	host.RunDir = t.TempDir()
+	var o, e bytes.Buffer
+	status = Main(args, os.Stdin, &o, &e)
+	return status, o.String(), e.String()
+}
+
+func TestHelpIsGolden(t *testing.T) {
+	status, out, _ := cmd(t, "help")
+	path := filepath.Join("testdata", "help.golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(out), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != string(want) || status != exitOK {
+		t.Errorf("status %d\n%s\nwant\n%s", status, out, want)
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.toml")
+	if err := os.WriteFile(bad, []byte("name = \"x\"\n[[node]]\nnam = \"h1\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"", exitUsage, "cnuas up FILE|NAME"},
+		{"dance", exitUsage, `no command "dance"`},
+		{"up", exitUsage, "name one topology file"},
+		{"up a b", exitUsage, "name one topology file"},
+		{"up no-such-topology", exitFailed, "no-such-topology"},
+		{"up " + bad, exitFailed, "bad.toml:3"},
+		{"up --scale", exitUsage, "scale"},
+		{"down", exitFailed, "no fabric is up"},
+		{"down x", exitFailed, "fabric x is not up"},
+		{"down x --all", exitUsage, "one name, or --all"},
+		{"status x", exitFailed, "fabric x is not up"},
+		{"status ../x", exitFailed, "cannot be the name"},
+		{"status a b", exitUsage, "one fabric at a time"},
+		{"exec", exitExecErr, "name a node and a program"},
+		{"exec h1", exitExecErr, "name a node and a program"},
+		{"exec h1 --", exitExecErr, "name a node and a program"},
+		{"exec h1 -- true", exitExecErr, `no fabric that is up has a node "h1"`},
+		{"capture", exitUsage, "name at least one port"},
+		{"capture s1:1", exitUsage, "-w FILE"},
+		{"capture s1:1 -w -", exitFailed, "no fabric is up"},
+		{"fault", exitUsage, "cnuas fault link PORT down|up"},
+		{"fault link s1:1 sideways", exitUsage, "is not understood"},
+		{"fault loss s1:1 2", exitUsage, "not a share between 0 and 1"},
+		{"fault loss s1:1 120%", exitUsage, "not a share between 0 and 1"},
+		{"fault storm h1:eth0 --priority 8", exitUsage, "not a priority from 0 to 7"},
+		{"fault storm h1:eth0 --duty x", exitUsage, "not a share"},
+		{"fault clear", exitFailed, "no fabric is up"},
+		{"lint", exitUsage, "name a topology file"},
+		{"lint " + bad, exitFailed, "1 of 1 files cannot be used"},
+		{"topologies nowhere", exitFailed, "cnuas topologies lists them"},
+		{"version x", exitUsage, "takes no arguments"},
+		{"daemon", exitUsage, "started by cnuas up"},
+	} {
+		status, _, errs := cmd(t, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(errs, c.want) {
+			t.Errorf("cnuas %s: status %d, said %q; want %d and %q", c.args, status, errs, c.status, c.want)
+		}
+	}
+}
+
+func TestGoodArguments(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"lint two-hosts", "fabric two-hosts with 2 nodes, 1 switches, 2 links"},
+		{"lint leaf-spine-16 incast-8", "fabric incast-8 with 8 nodes"},
+		{"topologies", "two-hosts\n"},
+		{"topologies two-hosts", "name = \"two-hosts\""},
+		{"status", "no fabric is up"},
+		{"status --json", "[]"},
+		{"down --all", "nothing is up"},
+		{"version", "cnuas "},
+	} {
+		status, out, errs := cmd(t, strings.Fields(c.args)...)
+		if status != exitOK || !strings.Contains(out, c.want) {
+			t.Errorf("cnuas %s: status %d, %q %q; want %q", c.args, status, out, errs, c.want)
+		}
+	}
+}
+
+func TestEveryCommandExplainsItself(t *testing.T) {
+	for _, c := range commands() {
+		if status, _, errs := cmd(t, c.name, "-h"); status != exitOK || !strings.Contains(errs, "usage: cnuas "+c.name) {
+			t.Errorf("cnuas %s -h: status %d, %q", c.name, status, errs)
+		}
+	}
+}
+
+func TestFraction(t *testing.T) {
+	for in, want := range map[string]float64{"0": 0, "1": 1, "1e-3": .001, "0.1%": .001, "100%": 1, "30%": .3} {
+		if got, err := fraction(in); err != nil || got != want {
+			t.Errorf("fraction(%q) = %v, %v; want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "%", "-1", "1.5", "101%", "nan", "inf", "1 2", "0x", "1e-3x"} {
+		if got, err := fraction(in); err == nil {
+			t.Errorf("fraction(%q) = %v", in, got)
+		}
+	}
+}
+
+func TestSplitPorts(t *testing.T) {
+	for in, want := range map[string]string{
+		"s1:1":                             "[s1:1]",
+		"s1:1 h2:eth0 udp port 4791":       "[s1:1 h2:eth0]udp port 4791",
+		"s1:1 ether proto 0x8808":          "[s1:1]ether proto 0x8808",
+		"udp port 4791":                    "[]udp port 4791",
+		"s1:1 host fe80::1 and udp":        "[s1:1]host fe80::1 and udp",
+		"h1:eth0 s1:2 (udp or tcp) and ip": "[h1:eth0 s1:2](udp or tcp) and ip",
+	} {
+		ports, filter := splitPorts(strings.Fields(in))
+		if got := "[" + strings.Join(ports, " ") + "]" + filter; got != want {
+			t.Errorf("splitPorts(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
