@@ -3,8 +3,9 @@ package hca
 // Counters are what a device has counted since it was made. Bytes are frame
 // lengths from destination address to FCS.
 type Counters struct {
-	TxFrames, TxBytes uint64 // RoCE frames handed to the NIC
+	TxFrames, TxBytes uint64 // RoCE frames sent
 	RxFrames, RxBytes uint64 // RoCE frames that the NIC handed up
+	TxLinkDown        uint64 // of the former, sent while there was no link
 
 	TxRequests, RxRequests       uint64 // request packets; received: in order
 	TxResponses, RxResponses     uint64 // READ responses and atomic acknowledges

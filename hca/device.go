@@ -150,8 +150,28 @@ func (d *Device) LinkChanged(up bool) {
 	}
 	d.enter()
 	d.broadcast(Event{Type: t, Port: 1})
-	d.wantKick = d.wantKick || up
+	d.wantKick = true
 	d.leave()
+}
+
+// send tells the NIC that there is something to send. Without a link it is
+// sent into nothing, as hardware does: queue pairs go on, their timers run, and
+// programs get their errors when the retries are used up.
+func (d *Device) send() {
+	if d.up {
+		d.kick()
+		return
+	}
+	for prio := 0; prio < len(d.ready); prio++ {
+		for d.readyMask&(1<<prio) != 0 {
+			f := d.Next(prio)
+			if f == nil {
+				break
+			}
+			d.ctr.TxLinkDown++
+			d.pool.Put(f)
+		}
+	}
 }
 
 func (d *Device) broadcast(e Event) {
@@ -174,7 +194,7 @@ func (d *Device) leave() {
 	for d.depth == 1 {
 		if d.wantKick && !d.pulling {
 			d.wantKick = false
-			d.kick()
+			d.send()
 		}
 		if d.auto || d.batch.full {
 			d.batch.Commit()

@@ -223,3 +223,49 @@ func TestLossGolden(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", one, want)
 	}
 }
+
+// TestNoLink: a queue pair whose port has no link gives up when its retries are
+// used up, whether it had anything outstanding or not, and however it learns of
+// the link; with the link back in time it goes on.
+func TestNoLink(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		down   sim.Time // before the work request is posted if 0
+		up     sim.Time // 0: stays down
+		status hca.Status
+	}{
+		{"down before", 0, 0, hca.StatusRetryExcErr},
+		{"down under way", 3 * sim.Microsecond, 0, hca.StatusRetryExcErr},
+		{"back in time", 0, 100 * sim.Millisecond, hca.StatusSuccess},
+		{"down under way and back", 3 * sim.Microsecond, 100 * sim.Millisecond, hca.StatusSuccess},
+	} {
+		p := newPair(t, 1, nil, hca.Config{})
+		ends := p.connect(connOpt{size: 1 << 20, depth: 32})
+		a, b := ends[0], ends[1]
+		start := p.e.Now()
+		if c.down == 0 {
+			p.port[0].SetUp(false)
+		}
+		w := &ring.Send{Opcode: ring.OpRDMAWrite, Flags: ring.FlagSignaled, SGEs: []ring.SGE{a.buf.SGE(0, 1<<20)},
+			RemoteAddr: b.buf.Addr, RKey: b.buf.MR.RKey()}
+		if err := a.qp.PostSend(w); err != nil {
+			t.Fatal(err)
+		}
+		if c.down != 0 {
+			p.e.RunUntil(start + c.down)
+			p.port[0].SetUp(false)
+		}
+		if c.up != 0 {
+			p.e.RunUntil(start + c.up)
+			p.port[0].SetUp(true)
+		}
+		p.e.RunUntil(start + 10*sim.Second)
+		var wc [4]ring.CQE
+		if n := a.cq.Poll(wc[:]); n != 1 || hca.Status(wc[0].Status) != c.status {
+			t.Errorf("%s: %d completions, status %d, want %d", c.name, n, wc[0].Status, c.status)
+		}
+		if n := p.pool.Live(); n != 0 {
+			t.Errorf("%s: %d frames alive", c.name, n)
+		}
+	}
+}

@@ -106,6 +106,11 @@ func clearDead(name string) error {
 		if f.Name != name {
 			continue
 		}
+		// Who comes up holds the lock that we hold: a daemon without a socket is
+		// on its way out, which takes a moment also after kill -9.
+		if f.Alive && !answers(f) && waitGone(f, downTimeout) {
+			f.Alive = false
+		}
 		if f.Alive {
 			return fmt.Errorf("fabric %s is already up (daemon %d); cnuas down %s takes it down", name, f.State.Daemon.PID, name)
 		}
@@ -114,6 +119,15 @@ func clearDead(name string) error {
 		}
 	}
 	return nil
+}
+
+// answers tells whether the daemon takes connections.
+func answers(f host.Fabric) bool {
+	c, err := control.Dial(Socket(f.Name))
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
 }
 
 // cleanUp removes everything that is left of a fabric. The caller holds the lock.

@@ -264,7 +264,8 @@ func TestLateWakeupIsCaughtUp(t *testing.T) {
 	if s.Slip != 0 {
 		t.Errorf("slipped %v where the engine could catch up", s.Slip)
 	}
-	if want := uint64(s.Engine / c.step); s.Events < want-2 {
+	// Events that are due at this moment may wait for the thread's core.
+	if want := uint64((s.Engine - s.MaxLag) / c.step); s.Events < want-2 {
 		t.Errorf("%d events in %v, want %d", s.Events, s.Engine, want)
 	}
 	if before.MaxLag == 0 && before.Events > 0 {
