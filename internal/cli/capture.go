@@ -63,11 +63,7 @@ func (a *app) capture(args []string) error {
 
 // captureConn asks the daemon for the stream.
 func captureConn(fabric string, args daemon.CaptureArgs) (*net.UnixConn, error) {
-	dev, _, _ := strings.Cut(args.Ports[0], ":")
-	c, _, err := dialNode(fabric, dev)
-	if err != nil && fabric == "" {
-		c, err = dialFabric("") // the port is a switch's
-	}
+	c, err := dialPort(fabric, args.Ports[0])
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net"
+	"slices"
 	"sort"
 	"strings"
 
@@ -29,9 +30,48 @@ func dialFabric(name string) (*net.UnixConn, error) {
 	}
 	c, err := control.Dial(daemon.Socket(name))
 	if err != nil {
-		return nil, fmt.Errorf("fabric %s is not up%s: %w", name, alternatives(), err)
+		for _, d := range daemon.Dead() {
+			if d.Name == name {
+				return nil, fmt.Errorf("the daemon of fabric %s is dead; cnuas down %s removes what it left", name, name)
+			}
+		}
+		return nil, fmt.Errorf("fabric %s is not up%s", name, alternatives())
 	}
 	return c, nil
+}
+
+// dialPort connects to the daemon of the fabric that has the device of a port.
+// With several fabrics up, a device that more than one has needs the name.
+func dialPort(fabric, port string) (*net.UnixConn, error) {
+	device, _, _ := strings.Cut(port, ":")
+	live := daemon.Live()
+	if fabric != "" || len(live) < 2 {
+		return dialFabric(fabric)
+	}
+	var found []daemon.Instance
+	for _, f := range live {
+		if has(f.Name, device) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("no fabric that is up (%s) has a device %q; cnuas status lists ports", names(live), device)
+	case 1:
+		return dialFabric(found[0].Name)
+	}
+	return nil, fmt.Errorf("several fabrics (%s) have a device %q: say which with --fabric NAME", names(found), device)
+}
+
+// has asks a fabric whether it has a device.
+func has(fabric, device string) bool {
+	c, err := dialFabric(fabric)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	var list []string
+	return control.Call(c, daemon.OpDevices, nil, &list) == nil && slices.Contains(list, device)
 }
 
 // dialNode connects to the daemon of the fabric that has the node.

@@ -53,35 +53,19 @@ func (a *app) fault(args []string) error {
 }
 
 func (a *app) applyFault(fabric string, req daemon.FaultArgs) error {
-	var targets []string
-	if fabric == "" && req.Kind == "clear" {
-		for _, f := range daemon.Live() {
-			targets = append(targets, f.Name)
-		}
+	c, err := dialPort(fabric, req.Port)
+	if req.Kind == "clear" {
+		c, err = dialFabric(fabric)
 	}
-	if len(targets) == 0 {
-		dev, _, _ := strings.Cut(req.Port, ":")
-		if fabric == "" && req.Port != "" {
-			if c, name, err := dialNode("", dev); err == nil {
-				c.Close()
-				fabric = name
-			}
-		}
-		targets = []string{fabric}
+	if err != nil {
+		return err
 	}
-	for _, t := range targets {
-		c, err := dialFabric(t)
-		if err != nil {
-			return err
-		}
-		var done string
-		err = control.Call(c, daemon.OpFault, req, &done)
-		c.Close()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(a.out, done)
+	defer c.Close()
+	var done string
+	if err := control.Call(c, daemon.OpFault, req, &done); err != nil {
+		return err
 	}
+	fmt.Fprintln(a.out, done)
 	return nil
 }
 

@@ -92,6 +92,9 @@ func run(ctx context.Context, cfg Config, ready func(*Ready)) (err error) {
 	if err := clearDead(cfg.Spec.Name); err != nil {
 		return err
 	}
+	if err := nodesFree(cfg.Spec); err != nil {
+		return err
+	}
 	if d.journal, err = host.OpenJournal(cfg.Spec.Name); err != nil {
 		return err
 	}

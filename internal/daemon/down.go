@@ -12,6 +12,7 @@ import (
 	"cnuas/internal/control"
 	"cnuas/internal/host"
 	"cnuas/internal/status"
+	"cnuas/internal/topology"
 )
 
 // downTimeout is how long a daemon may take to end after it was asked.
@@ -119,6 +120,30 @@ func clearDead(name string) error {
 		}
 	}
 	return nil
+}
+
+// nodesFree refuses a fabric whose nodes another fabric of this machine has.
+func nodesFree(s *topology.Spec) error {
+	fs, err := host.Fabrics()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range fs {
+		var taken []string
+		for _, p := range f.State.Planned {
+			for i := range s.Nodes {
+				if s.Nodes[i].Name == p.Name {
+					taken = append(taken, p.Name)
+				}
+			}
+		}
+		if len(taken) > 0 {
+			errs = append(errs, fmt.Errorf("fabric %s, which is up, has nodes of these names already: %s; take it down with cnuas down %s, or choose other names",
+				f.Name, strings.Join(taken, ", "), f.Name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // answers tells whether the daemon takes connections.

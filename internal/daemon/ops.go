@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cnuas/internal/control"
+	"cnuas/internal/fabric"
 )
 
 // Operations of the control socket.
@@ -16,6 +17,7 @@ const (
 	OpFault   = "fault"
 	OpCapture = "capture"
 	OpDown    = "down"
+	OpDevices = "devices"
 )
 
 // ExecArgs name the node in which a program is to run. After the answer the
@@ -61,6 +63,7 @@ func decode[T any](raw json.RawMessage) (T, error) {
 // register binds the operations of the control socket.
 func (d *Daemon) register(s *control.Server) {
 	s.Handle(OpStatus, func(json.RawMessage) (any, error) { return d.status(), nil })
+	s.Handle(OpDevices, func(json.RawMessage) (any, error) { return d.devices(), nil })
 	s.Handle(OpFault, func(raw json.RawMessage) (any, error) {
 		a, err := decode[FaultArgs](raw)
 		if err != nil {
@@ -100,6 +103,19 @@ func (d *Daemon) register(s *control.Server) {
 	})
 }
 
+// devices lists the names of nodes and switches: what stands before the colon
+// in the name of a port.
+func (d *Daemon) devices() []string {
+	var l []string
+	for i := range d.spec().Nodes {
+		l = append(l, d.spec().Nodes[i].Name)
+	}
+	for i := range d.spec().Switches {
+		l = append(l, d.spec().Switches[i].Name)
+	}
+	return l
+}
+
 func (d *Daemon) nodeNames() string {
 	var l []string
 	for _, n := range d.nodes {
@@ -118,10 +134,10 @@ func (d *Daemon) fault(a FaultArgs) (string, error) {
 			done = fmt.Sprintf("link at %s is %s", a.Port, map[bool]string{true: "up", false: "down"}[a.Up])
 		case "loss":
 			err = d.fab.SetLoss(a.Port, a.Share)
-			done = fmt.Sprintf("%s loses %g of the frames that it sends", a.Port, a.Share)
+			done = fmt.Sprintf("%s loses %s of the frames that it sends", a.Port, fabric.Percent(a.Share))
 		case "storm":
 			err = d.fab.Storm(a.Port, a.Priorities, a.Share)
-			done = fmt.Sprintf("the NIC at %s sends pause frames for %g of the time", a.Port, a.Share)
+			done = fmt.Sprintf("the NIC at %s stops its switch for %s of the time", a.Port, fabric.Percent(a.Share))
 		case "clear":
 			d.fab.ClearFaults()
 			done = "fabric " + d.spec().Name + " has no injected faults"

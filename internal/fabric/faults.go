@@ -67,7 +67,7 @@ func (f *Fabric) Storm(port string, priorities uint8, duty float64) error {
 	if duty == 0 {
 		delete(f.storms, port)
 	} else {
-		f.storms[port] = fmt.Sprintf("storm at %s: priorities %s, duty %.4g%%", port, priorityList(priorities), 100*duty)
+		f.storms[port] = fmt.Sprintf("storm at %s: priority %s stopped for %s of the time", port, priorityList(priorities), Percent(duty))
 	}
 	n.Storm(priorities, duty)
 	return nil
@@ -117,7 +117,7 @@ func (f *Fabric) faults() []string {
 		}
 		for _, p := range []*link.Port{a, b} {
 			if p.Loss() != s.Loss {
-				l = append(l, fmt.Sprintf("%s loses %.4g of the frames it sends", p.Name, p.Loss()))
+				l = append(l, fmt.Sprintf("%s loses %s of the frames it sends", p.Name, Percent(p.Loss())))
 			}
 		}
 	}
@@ -128,6 +128,9 @@ func (f *Fabric) faults() []string {
 	sort.Strings(st)
 	return append(l, st...)
 }
+
+// Percent prints a share.
+func Percent(share float64) string { return fmt.Sprintf("%.4g%%", 100*share) }
 
 func priorityList(m uint8) string {
 	var s []string
