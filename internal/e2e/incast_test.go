@@ -19,12 +19,22 @@ import (
 func TestIncast(t *testing.T) {
 	for _, senders := range []int{2, 7} {
 		for _, pfc := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%d to 1, pfc %v", senders, pfc), func(t *testing.T) { incast(t, senders, pfc) })
+			t.Run(fmt.Sprintf("%d to 1, pfc %v", senders, pfc), func(t *testing.T) {
+				// Shares are only those of the fabric when the machine keeps
+				// up: sixteen programs on a busy one may not let it.
+				for range 3 {
+					if incast(t, senders, pfc) {
+						return
+					}
+				}
+				t.Error("the engine slipped for more than 5% of the time in each of three runs: this machine is too busy")
+			})
 		}
 	}
 }
 
-func incast(t *testing.T, senders int, pfc bool) {
+// incast is one run; it reports whether the engine kept up.
+func incast(t *testing.T, senders int, pfc bool) bool {
 	qos := fmt.Sprintf("[qos]\npfc = %v\nbuffer = \"4MB\"\n", pfc)
 	l := up(t, "e2e-incast", star("cg", senders+1, "2Gbps", qos))
 	// Every sender for the same time, or without PFC the same amount.
@@ -69,14 +79,18 @@ func incast(t *testing.T, senders int, pfc bool) {
 		again += n.Interfaces[0].RDMA.Counters["retransmitted"]
 	}
 	t.Logf("rates %.3v Gb/s, drops %d, pauses %d, retransmitted %d, %s", rates, drops, pauses, again, s.Verdict)
+	l.cnuas("down", l.name)
 	if !pfc {
 		if drops == 0 || again == 0 {
 			t.Errorf("without PFC: %d drops, %d retransmitted: the incast did not overflow the switch", drops, again)
 		}
-		return
+		return true
 	}
 	if drops != 0 || again != 0 || pauses == 0 {
 		t.Errorf("with PFC: %d drops, %d retransmitted, %d pauses", drops, again, pauses)
+	}
+	if s.Engine.SlipShare > 0.05 {
+		return false
 	}
 	var sum float64
 	for _, r := range rates {
@@ -91,6 +105,7 @@ func incast(t *testing.T, senders int, pfc bool) {
 	if sum < 2*0.85 || sum > 2 {
 		t.Errorf("together %.3f Gb/s over a link of 2 Gb/s", sum)
 	}
+	return true
 }
 
 // gbps reads the average bandwidth of a perftest table, printed in MiB/s.
