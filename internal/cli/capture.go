@@ -111,6 +111,9 @@ func (a *app) receive(ctx context.Context, c *net.UnixConn, w io.Writer, count u
 		err = nil // the reader of standard output has seen enough
 	}
 	got, lost := ng.Counts()
+	if count > 0 {
+		got = min(got, count) // more were under way when the end was asked for
+	}
 	fmt.Fprintf(a.err, "%d frames captured, %d lost between engine and writer\n", got, lost)
 	return err
 }

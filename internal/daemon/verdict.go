@@ -13,7 +13,7 @@ import (
 // observe: time that the fabric lost, events that came late, frames that
 // vanished where no emulated device could see them.
 const (
-	maxSlipShare = 0.01 // of the time in which frames moved
+	maxSlipShare = 0.02 // of the time in which frames moved: what rates are wrong by
 	maxLateShare = 0.25 // of the events
 	activeEvents = 1000 // in a second: below, the fabric counts as idle
 )
@@ -25,6 +25,7 @@ type activity struct {
 	slip, engine float64       // seconds of simulated time
 	events, late uint64
 	worst        float64 // highest share of slip in one span
+	busy         float64 // share of a core in that span
 }
 
 func (a *activity) add(s realtime.Stats) {
@@ -36,7 +37,9 @@ func (a *activity) add(s realtime.Stats) {
 	a.engine += s.Engine.Seconds()
 	a.events += s.Events
 	a.late += s.Late
-	a.worst = max(a.worst, s.SlipShare())
+	if share := s.SlipShare(); share > a.worst {
+		a.worst, a.busy = share, s.Busy()
+	}
 }
 
 func (a *activity) slipShare() float64 {
@@ -74,13 +77,22 @@ func (d *Daemon) closeSpan() activity {
 	return d.act
 }
 
+// cause tells an engine that was asked for too much from one that did not get
+// the processor.
+func cause(s *status.Fabric, a activity) string {
+	if a.busy < 0.7 {
+		return fmt.Sprintf("it used %.0f%% of a core, so other programs kept it from more: a quieter machine helps, or a scale of %.2g", 100*a.busy, s.Scale/(1-a.worst)*1.2)
+	}
+	return fmt.Sprintf("a scale of %.2g or more is faithful", s.Scale/(1-a.worst)*1.2)
+}
+
 // judge fills in the verdict of a snapshot from what it shows.
 func judge(s *status.Fabric, a activity, broken []string) {
 	v := &s.Verdict
 	if share := a.slipShare(); share > maxSlipShare {
 		v.Reasons = append(v.Reasons, fmt.Sprintf(
-			"the engine could not keep up and slipped %.1f%% of the time in which frames moved (%.1f%% in the worst second): rates are that much too low by the wall clock; a scale of %.2g or more is faithful",
-			100*share, 100*a.worst, s.Scale/(1-a.worst)*1.2))
+			"the engine slipped %.1f%% of the time in which frames moved (%.1f%% in the worst second): rates are that much too low by the wall clock; %s",
+			100*share, 100*a.worst, cause(s, a)))
 	}
 	if share := a.lateShare(); share > maxLateShare {
 		v.Reasons = append(v.Reasons, fmt.Sprintf("%.1f%% of the events were handled late: latencies seen by programs are too high", 100*share))
