@@ -61,7 +61,7 @@ func (q *QP) onWrite(p *request, k transport.Kind, n uint32) bool {
 			q.rnrNak()
 			return false
 		}
-		r.mr, r.va, r.left = m, va, total
+		r.mr, r.va, r.left, r.total = m, va, total, total
 		if m != nil {
 			r.mrKey = m.key
 		}
@@ -84,7 +84,7 @@ func (q *QP) onWrite(p *request, k transport.Kind, n uint32) bool {
 	}
 	if k&(transport.Last|transport.Imm) == transport.Last|transport.Imm {
 		q.takeRecv(false)
-		q.received(p, k, 0, ring.WCRecvImm)
+		q.received(p, k, r.total, ring.WCRecvImm)
 	}
 	q.executed(p, 1)
 	return n > 0

@@ -82,7 +82,7 @@ func testOperations(t *testing.T, gid, mtu uint8, n int) {
 	step("write", ring.Send{Opcode: ring.OpRDMAWrite, RemoteAddr: remote, SGEs: sge}, false, ring.CQE{Opcode: ring.WCRDMAWrite}, ring.CQE{})
 	check("write", b.buf.B[half:half+n], a.buf.B[:n])
 	step("write imm", ring.Send{Opcode: ring.OpRDMAWriteImm, RemoteAddr: remote, Imm: imm, SGEs: sge}, true,
-		ring.CQE{Opcode: ring.WCRDMAWrite}, ring.CQE{Opcode: ring.WCRecvImm, Flags: ring.WCFlagImm, Imm: imm})
+		ring.CQE{Opcode: ring.WCRDMAWrite}, ring.CQE{Opcode: ring.WCRecvImm, Flags: ring.WCFlagImm, Imm: imm, ByteLen: uint32(n)})
 	check("write imm", b.buf.B[half:half+n], a.buf.B[:n])
 	step("send", ring.Send{Opcode: ring.OpSend, SGEs: sge}, true, ring.CQE{Opcode: ring.WCSend}, ring.CQE{Opcode: ring.WCRecv, ByteLen: uint32(n)})
 	check("send", b.buf.B[half:half+n], a.buf.B[:n])

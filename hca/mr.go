@@ -12,8 +12,11 @@ type MR struct {
 }
 
 const accessKnown = AccessLocalWrite | AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic |
-	1<<4 | 1<<5 | 1<<6 | 1<<7 | // window bind, zero based, on demand, huge pages: no effect here
+	1<<4 | 1<<5 | 1<<7 | // window bind, zero based, huge pages: no effect here
 	0x3ff<<20 // IB_ACCESS_OPTIONAL
+
+// accessOnDemand asks for on-demand paging, which the device does not claim.
+const accessOnDemand Access = 1 << 6
 
 // RegMR registers length bytes of the program's memory at start, which keys
 // name by addresses from iova on. Remote write or atomic access needs local
@@ -22,6 +25,8 @@ func (c *Context) RegMR(pd *PD, start, length, iova uint64, acc Access) (*MR, er
 	switch {
 	case c.closed || pd == nil || pd.gone || pd.ctx != c:
 		return nil, ErrInvalid
+	case acc&accessOnDemand != 0:
+		return nil, ErrNotSupported
 	case acc&^accessKnown != 0:
 		return nil, ErrInvalid
 	case acc&(AccessRemoteWrite|AccessRemoteAtomic) != 0 && acc&AccessLocalWrite == 0:

@@ -47,6 +47,7 @@ type responder struct {
 	message transport.Kind // Send or Write: a message has begun and not ended
 	va      uint64         // WRITE: where in the program's memory the rest goes
 	left    uint32         // WRITE: bytes missing
+	total   uint32         // WRITE: bytes of the message
 	mr      *MR            // WRITE: where va is
 	mrKey   uint32
 

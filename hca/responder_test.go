@@ -72,7 +72,7 @@ func TestResponder(t *testing.T) {
 			in: func(p *peer) []pkt {
 				return []pkt{{op: wire.RCWriteOnlyImm, psn: 200, va: p.buf.Addr, rkey: p.buf.MR.RKey(), dmaLen: 99, pay: part, imm: 5, ack: true}}
 			},
-			out: "Acknowledge 200 [ACK msn 1]", cq: "7 0 129 0", state: hca.RTS,
+			out: "Acknowledge 200 [ACK msn 1]", cq: "7 0 129 99", state: hca.RTS,
 		},
 		{
 			name: "SEND in three packets",

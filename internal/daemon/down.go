@@ -71,29 +71,43 @@ func downOne(f host.Fabric) ([]string, error) {
 		if err == nil {
 			return []string{fmt.Sprintf("fabric %s is down; verdict: %s", f.Name, st.Verdict)}, nil
 		}
-		// The daemon is still coming up, or does not answer: end it, then
-		// remove what it leaves.
-		done = append(done, fmt.Sprintf("the daemon of %s did not end by itself (%v): killed", f.Name, err))
+		// Somebody else may be taking it down, or it is still coming up.
+		if waitGone(f, time.Second) {
+			return []string{fmt.Sprintf("fabric %s has just gone down", f.Name)}, dropDead(f)
+		}
+		done = append(done, fmt.Sprintf("the daemon of %s does not answer (%v): killed", f.Name, err))
 		if p, err := os.FindProcess(f.State.Daemon.PID); err == nil && f.State.Daemon.Alive() {
 			p.Signal(syscall.SIGKILL)
 		}
 		if !waitGone(f, downTimeout) {
 			return done, fmt.Errorf("fabric %s: process %d does not end", f.Name, f.State.Daemon.PID)
 		}
+		return done, dropDead(f)
 	}
+	return []string{fmt.Sprintf("fabric %s: its daemon was dead; removed what it left", f.Name)}, dropDead(f)
+}
+
+// dropDead removes what a dead daemon left, unless another has come up under
+// the name meanwhile.
+func dropDead(f host.Fabric) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	unlock, err := host.Lock(ctx)
 	if err != nil {
-		return done, err
+		return err
 	}
 	defer unlock()
-	removed, err := cleanUp(f.Name)
-	line := fmt.Sprintf("fabric %s: its daemon was dead; removed what it left", f.Name)
-	if len(removed) > 0 {
-		line += ": namespaces " + strings.Join(removed, ", ")
+	now, err := host.Fabrics()
+	if err != nil {
+		return err
 	}
-	return append(done, line), err
+	for _, g := range now {
+		if g.Name == f.Name && !g.Alive {
+			_, err := cleanUp(g.Name)
+			return err
+		}
+	}
+	return nil
 }
 
 // clearDead removes what a dead daemon left of a fabric of this name, before a

@@ -124,6 +124,10 @@ func (d *Daemon) nodeNames() string {
 	return strings.Join(l, ", ")
 }
 
+func stormed(a FaultArgs) string {
+	return fmt.Sprintf("the NIC at %s stops its switch for %s of the time", a.Port, fabric.Percent(a.Share))
+}
+
 func (d *Daemon) fault(a FaultArgs) (string, error) {
 	var err error
 	var done string
@@ -137,7 +141,10 @@ func (d *Daemon) fault(a FaultArgs) (string, error) {
 			done = fmt.Sprintf("%s loses %s of the frames that it sends", a.Port, fabric.Percent(a.Share))
 		case "storm":
 			err = d.fab.Storm(a.Port, a.Priorities, a.Share)
-			done = fmt.Sprintf("the NIC at %s stops its switch for %s of the time", a.Port, fabric.Percent(a.Share))
+			done = fmt.Sprintf("the storm at %s has ended", a.Port)
+			if a.Share > 0 {
+				done = stormed(a)
+			}
 		case "clear":
 			d.fab.ClearFaults()
 			done = "fabric " + d.spec().Name + " has no injected faults"

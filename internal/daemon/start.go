@@ -50,6 +50,9 @@ func Start(cfg Config, arg string) (*Ready, error) {
 	if err := json.NewDecoder(r).Decode(&ready); err != nil {
 		c.Wait()
 		b, _ := os.ReadFile(log.Name())
+		if len(b) == 0 {
+			b = []byte("it was killed, by cnuas down perhaps")
+		}
 		return nil, fmt.Errorf("the daemon ended before the fabric was up: %s", b)
 	}
 	if ready.Error != "" {

@@ -237,3 +237,22 @@ func TestStatusJSON(t *testing.T) {
 		t.Errorf("second up: %v %s", err, out)
 	}
 }
+
+// TestScale runs a 100 Gb/s fabric forty times slower than the wall clock: what
+// programs see is a fortieth of its rate, and the run is faithful.
+func TestScale(t *testing.T) {
+	l := up(t, "e2e-scale", star("cg", 2, "100Gbps", ""), "--scale", "40")
+	_, cli := l.pair("cg1", "cg2", "10.0.0.1", time.Minute, "ib_write_bw", "-d", "rxe0", "-x", "1", "-F", "-D", "3")
+	if r := gbps(t, cli); r < 2.5*0.85 || r > 2.5 {
+		t.Errorf("%.3f Gb/s through 100 Gb/s at scale 40, want a little below 2.5", r)
+	}
+	s := l.status()
+	if s.Scale != 40 || s.Engine.SlipShare > 0.02 {
+		t.Errorf("scale %g, slipped %.3f", s.Scale, s.Engine.SlipShare)
+	}
+	for _, bad := range []string{"0", "-1", "nan", "1e9"} {
+		if out, err := l.try("up", l.file, "--scale", bad); err == nil {
+			t.Errorf("--scale %s was accepted: %s", bad, out)
+		}
+	}
+}

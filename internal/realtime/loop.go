@@ -28,7 +28,8 @@ type Loop struct {
 	flush   []func()
 	fds     fdSet
 	poll    *poller
-	tid     atomic.Int32 // of the thread in Run, 0 outside
+	tid     atomic.Int32  // of the thread in Run, 0 outside
+	cpu0    time.Duration // what that thread had used before
 	began   bool
 	stop    atomic.Bool
 	closed  bool

@@ -10,6 +10,10 @@ import (
 // thread sets the attributes of the engine's thread.
 func (l *Loop) thread() error {
 	l.tid.Store(int32(unix.Gettid()))
+	l.mu.Lock()
+	l.cpu0 = 0
+	l.cpu0 = l.cpu()
+	l.mu.Unlock()
 	// Without this the kernel may round each timeout up by 50 us.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("realtime: prctl PR_SET_TIMERSLACK: %w", err)
@@ -36,7 +40,7 @@ func (l *Loop) cpu() time.Duration {
 	const perThreadSched = 4 | 2
 	var ts unix.Timespec
 	if unix.ClockGettime(^t<<3|perThreadSched, &ts) == nil {
-		l.st.cpu = time.Duration(ts.Nano())
+		l.st.cpu = time.Duration(ts.Nano()) - l.cpu0
 	}
 	return l.st.cpu
 }
