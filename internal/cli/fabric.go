@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -29,6 +31,9 @@ func dialFabric(name string) (*net.UnixConn, error) {
 		return nil, fmt.Errorf("%q cannot be the name of a fabric", name)
 	}
 	c, err := control.Dial(daemon.Socket(name))
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("fabric %s: permission denied: run as root (sudo cnuas ...)", name)
+	}
 	if err != nil {
 		for _, d := range daemon.Dead() {
 			if d.Name == name {

@@ -40,7 +40,7 @@ var ErrNoDaemon = errors.New("no daemon answers")
 func Dial(path string) (*net.UnixConn, error) {
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("%w at %s: %v", ErrNoDaemon, path, err)
+		return nil, fmt.Errorf("%w at %s: %w", ErrNoDaemon, path, err)
 	}
 	return c, nil
 }

@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"cnuas/internal/simtest"
 )
 
 var interrupt = os.Interrupt
@@ -159,7 +162,7 @@ func TestStorm(t *testing.T) {
 // TestForeignNamespace: a namespace that is not ours is refused and untouched.
 func TestForeignNamespace(t *testing.T) {
 	if out, err := exec.Command("ip", "netns", "add", "cd2").CombinedOutput(); err != nil {
-		t.Skipf("ip netns add: %v %s", err, out)
+		simtest.Missing(t, fmt.Sprintf("ip netns add: %v %s", err, out), "run as root, and remove a namespace cd2")
 	}
 	defer exec.Command("ip", "netns", "del", "cd2").Run()
 	l := &lab{t: t, name: "e2e-foreign"}

@@ -162,7 +162,7 @@ func TestShippedTopologiesComeUp(t *testing.T) {
 			l := &lab{t: t, name: name}
 			l.cnuas("lint", name)
 			if _, err := os.Stat("/run/netns/h1"); err == nil {
-				t.Skip("a namespace h1 exists on this machine")
+				simtest.Missing(t, "a namespace h1 exists on this machine", "take its fabric down first")
 			}
 			l.cnuas("up", name)
 			defer l.cnuas("down", name)

@@ -71,7 +71,7 @@ func remedy(err error) string {
 // publish gives the namespace of the present thread its name.
 func (n *NS) publish() error {
 	path := n.Path()
-	if err := placeholder(path, n.mark.String()); err != nil {
+	if err := mountPoint(path, n.mark.String()); err != nil {
 		if errors.Is(err, os.ErrExist) {
 			return existsError(n.name)
 		}
@@ -85,13 +85,13 @@ func (n *NS) publish() error {
 	return nil
 }
 
-// placeholder makes the file to mount on, with its content, in one step that
+// mountPoint makes the file to mount on, with its content, in one step that
 // fails if something is there: between the two steps of another way a kill
 // would leave an empty file that nobody could attribute.
-func placeholder(path, content string) error {
+func mountPoint(path, content string) error {
 	fd, err := unix.Open(Dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o444)
 	if err != nil {
-		return placeholder2(path, content)
+		return mountPoint2(path, content)
 	}
 	defer unix.Close(fd)
 	if _, err := unix.Write(fd, []byte(content)); err != nil {
@@ -104,8 +104,8 @@ func placeholder(path, content string) error {
 	return nil
 }
 
-// placeholder2 is for file systems without O_TMPFILE.
-func placeholder2(path, content string) error {
+// mountPoint2 is for file systems without O_TMPFILE.
+func mountPoint2(path, content string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
 	if err != nil {
 		return err

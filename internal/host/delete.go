@@ -20,7 +20,7 @@ func (n *NS) Delete() error {
 	return err
 }
 
-// remove removes the namespace or the bare placeholder of that name if it
+// remove removes the namespace or the bare mount point of that name if it
 // carries the token. It reports whether there was anything; nothing there is no
 // error.
 func remove(name, token string) (bool, error) {
@@ -68,7 +68,7 @@ func unmount(name, token string) error {
 	return nil
 }
 
-// readMarker reads the marker in a placeholder.
+// readMarker reads the marker in a mount point.
 func readMarker(path string) (Marker, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -87,7 +87,7 @@ func TestCleanupStates(t *testing.T) {
 	if err := j.Plan(planned, bare, whole, foreign, empty, other); err != nil {
 		t.Fatal(err)
 	}
-	if err := placeholder(Path(bare), j.Marker().String()); err != nil {
+	if err := mountPoint(Path(bare), j.Marker().String()); err != nil {
 		t.Fatal(err)
 	}
 	n, err := Create(whole, j.Marker(), nil)
