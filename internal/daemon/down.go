@@ -71,6 +71,9 @@ func downOne(f host.Fabric) ([]string, error) {
 		if err == nil {
 			return []string{fmt.Sprintf("fabric %s is down; verdict: %s", f.Name, st.Verdict)}, nil
 		}
+		if errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("fabric %s: permission denied: run as root (sudo cnuas ...)", f.Name)
+		}
 		// Somebody else may be taking it down, or it is still coming up.
 		if waitGone(f, time.Second) {
 			return []string{fmt.Sprintf("fabric %s has just gone down", f.Name)}, dropDead(f)
