@@ -93,7 +93,7 @@ func (q *QP) ackTimeout() {
 }
 
 // armTimer starts the ACK timer, or starts it again. The time is from T to
-// 1.25 T: the standard allows 4 T, and peers that lost packets at the same
+// 2 T: the standard allows 4 T, and peers that lost packets at the same
 // moment should not repeat them at the same moment for ever.
 func (q *QP) armTimer() {
 	r := &q.req
@@ -101,5 +101,5 @@ func (q *QP) armTimer() {
 		return
 	}
 	r.jitter = r.jitter*1664525 + 1013904223
-	r.timer.Reset(q.ctx.dev.eng.Now() + r.timeout + r.timeout/4/256*sim.Time(r.jitter>>24))
+	r.timer.Reset(q.ctx.dev.eng.Now() + r.timeout + r.timeout/256*sim.Time(r.jitter>>24))
 }

@@ -239,7 +239,7 @@ func TestDropReasons(t *testing.T) {
 			seen[s] = true
 		}
 	}
-	if NumDropReasons.String() != "drop_16" {
+	if NumDropReasons.String() != "drop_17" {
 		t.Errorf("%s", NumDropReasons)
 	}
 	n := 0
@@ -248,8 +248,8 @@ func TestDropReasons(t *testing.T) {
 			n++
 		}
 	}
-	if n != 3 {
-		t.Errorf("%d reasons of congestion, want 3", n)
+	if n != 4 {
+		t.Errorf("%d reasons of congestion, want 4", n)
 	}
 	var c PortCounters
 	c.Drops[1][DropTTL], c.Drops[2][DropTTL], c.Drops[2][DropMTU] = 2, 3, 4

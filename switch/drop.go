@@ -23,6 +23,7 @@ const (
 	DropQueueLimit                         // above the queue's share of the buffer
 	DropHeadroomExceeded                   // lossless, and above the headroom: PFC did not stop the sender in time
 	DropLinkDown                           // queued for a port whose link went down, or sent to one
+	DropRandomEarly                        // lossy, by chance, before its queue is full
 	DropNoDestination                      // nowhere to go: no other port is up in the VLAN
 	NumDropReasons
 )
@@ -30,7 +31,7 @@ const (
 var dropNames = [NumDropReasons]string{
 	"malformed", "reserved_address", "mac_control", "vlan", "filtered", "not_for_us",
 	"no_route", "no_neighbour", "ttl_exceeded", "mtu_exceeded", "multicast_not_routed",
-	"buffer_full", "queue_limit", "headroom_exceeded", "link_down", "no_destination",
+	"buffer_full", "queue_limit", "headroom_exceeded", "link_down", "random_early", "no_destination",
 }
 
 // String returns the reason as counters show it.
@@ -44,5 +45,5 @@ func (r DropReason) String() string {
 // Congestion tells whether the reason is a lack of buffer: what lossless
 // priorities must never see.
 func (r DropReason) Congestion() bool {
-	return r == DropBufferFull || r == DropQueueLimit || r == DropHeadroomExceeded
+	return r == DropBufferFull || r == DropQueueLimit || r == DropHeadroomExceeded || r == DropRandomEarly
 }

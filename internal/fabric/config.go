@@ -34,6 +34,10 @@ func linkConfig(l *topology.Link) link.Config {
 	return link.Config{Rate: link.Rate(l.Rate), Delay: l.Delay}
 }
 
+// lossyRED is where random early drop begins in lossy queues, as a share of
+// their limit. Tail drop alone locks senders out that meet at one rate.
+const lossyRED = 0.5
+
 // switchConfig turns a switch of the Spec into what the switch is made from:
 // ports, queues and thresholds, router interfaces, the routes to the other
 // routers and the addresses of the hosts beside it.
@@ -52,7 +56,7 @@ func switchConfig(s *topology.Spec, index int, routes []topology.Route) ether.Co
 	}
 	for p := range 8 {
 		c.PFC[p] = ether.PFC{Xoff: q.Xoff, Xon: q.Xon, Alpha: q.Alpha, XonOffset: q.XonOffset}
-		c.Lossy[p] = ether.Lossy{Alpha: q.AlphaLossy}
+		c.Lossy[p] = ether.Lossy{Alpha: q.AlphaLossy, RED: lossyRED}
 		c.ECN[p] = ether.ECN(q.ECN[p])
 	}
 	for i, p := range sw.Ports {

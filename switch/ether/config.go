@@ -77,6 +77,10 @@ type PFC struct {
 type Lossy struct {
 	Alpha float64 // Alpha x (free shared buffer); 0: 1
 	Limit int64   // and at the most this; 0: no static limit
+
+	// RED is the share of that limit at which random early drop begins, above 0
+	// and below 1; 0: none, frames are dropped at the limit only.
+	RED float64
 }
 
 // ECN marking of one priority's queues: none up to KMin, with a probability

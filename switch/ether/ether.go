@@ -27,7 +27,9 @@ type Switch struct {
 	buffer *switching.Buffer
 
 	ecn     [8]marker
+	red     [8]float64 // share of the limit at which random early drop begins
 	ecnRand *sim.Rand
+	redRand *sim.Rand
 
 	fdb   fdb
 	vlans []*vlan
@@ -74,6 +76,7 @@ func New(e *sim.Engine, pool *frame.Pool, cfg Config) (*Switch, error) {
 	}
 	s := &Switch{cfg: cfg, eng: e, proc: e.NewProc(), pool: pool}
 	s.ecnRand = s.proc.NewRand(0xec4)
+	s.redRand = s.proc.NewRand(0x2ed)
 	if err := s.initBuffer(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
 	}
@@ -88,6 +91,11 @@ func New(e *sim.Engine, pool *frame.Pool, cfg Config) (*Switch, error) {
 			p.tagged[v/64] |= 1 << (v % 64)
 		}
 		s.ports = append(s.ports, p)
+	}
+	for i := range s.red {
+		if s.cfg.Lossless&(1<<i) == 0 {
+			s.red[i] = s.cfg.Lossy[i].RED
+		}
 	}
 	for i := range s.ecn {
 		s.ecn[i].init(s.cfg.ECN[i])

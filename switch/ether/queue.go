@@ -21,6 +21,10 @@ func (s *Switch) enqueue(out *port, f *frame.Frame) {
 	c := int(f.Meta.Priority)
 	q := &out.queue[c]
 	waits := q.Bytes()
+	if s.red[c] > 0 && s.early(c, waits) {
+		s.drop(out, f, switching.DropRandomEarly)
+		return
+	}
 	if r, ok := s.buffer.Admit(int(f.Meta.InPort), c, f.Len, waits); !ok {
 		if r == switching.DropHeadroomExceeded {
 			out = s.ports[f.Meta.InPort] // the sender at that port did not stop

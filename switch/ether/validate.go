@@ -118,8 +118,8 @@ func (c *Config) checkPriority(i int, bad func(string, ...any)) {
 		if p.Xoff > 0 && p.Xon > p.Xoff {
 			bad("priority %d: xon %d is above xoff %d", i, p.Xon, p.Xoff)
 		}
-	} else if l := &c.Lossy[i]; !(l.Alpha > 0) || l.Limit < 0 {
-		bad("priority %d: alpha must be above 0 and the limit not negative", i)
+	} else if l := &c.Lossy[i]; !(l.Alpha > 0) || l.Limit < 0 || !(l.RED >= 0 && l.RED < 1) {
+		bad("priority %d: alpha must be above 0, the limit not negative and red below 1", i)
 	}
 	if e := &c.ECN[i]; e.Enable {
 		if e.KMin < 0 || e.KMax < e.KMin {
