@@ -14,7 +14,7 @@ import (
 // vanished where no emulated device could see them.
 const (
 	maxSlipShare = 0.02 // of the time in which frames moved: what rates are wrong by
-	maxLateShare = 0.25 // of the events
+	maxLateShare = 0.5  // of the events
 	activeEvents = 1000 // in a second: below, the fabric counts as idle
 )
 

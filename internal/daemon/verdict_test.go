@@ -31,7 +31,7 @@ func TestVerdict(t *testing.T) {
 		{"no processor", []realtime.Stats{span(1e6, 0, sec/2, sec/2, 200*time.Millisecond)}, status.Ring{}, nil, []string{"slipped 50.0%", "other programs"}},
 		{"an idle hour hides nothing", append(make([]realtime.Stats, 3600), span(1e6, 0, sec/2, sec/2, time.Second)), status.Ring{}, nil, []string{"slipped 50.0%"}},
 		{"slip while idle does not count", []realtime.Stats{span(5, 0, sec/2, sec/2, 0), clean}, status.Ring{}, nil, nil},
-		{"late", []realtime.Stats{span(1e6, 5e5, 0, sec, time.Second)}, status.Ring{}, nil, []string{"50.0% of the events were handled late"}},
+		{"late", []realtime.Stats{span(1e6, 6e5, 0, sec, time.Second)}, status.Ring{}, nil, []string{"60.0% of the events were handled late"}},
 		{"ring", []realtime.Stats{clean}, status.Ring{TxDropped: 3}, nil, []string{"3 frames of h1's kernel were lost"}},
 		{"not taken", []realtime.Stats{clean}, status.Ring{RxDropped: 2}, nil, []string{"2 frames for h1's kernel"}},
 		{"conservation", []realtime.Stats{clean}, status.Ring{}, []string{"switch s1: 5 came in"}, []string{"switch s1: 5 came in"}},
