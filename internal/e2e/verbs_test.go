@@ -95,7 +95,10 @@ func TestStockPrograms(t *testing.T) {
 	}
 	for _, n := range s.Nodes {
 		c := n.Interfaces[0].RDMA.Counters
-		for _, k := range []string{"retransmitted", "timeouts", "tx_seq_naks", "memory_failures", "dropped_malformed"} {
+		if c["retransmitted"] != 0 && c["rx_rnr_naks"] == 0 {
+			t.Errorf("%s: %d retransmitted, and no receiver was ever not ready", n.Name, c["retransmitted"])
+		}
+		for _, k := range []string{"timeouts", "tx_seq_naks", "memory_failures", "dropped_malformed"} {
 			if c[k] != 0 {
 				t.Errorf("%s: %s = %d on a network without loss", n.Name, k, c[k])
 			}
