@@ -61,7 +61,10 @@ func (l *Loop) run() error {
 		l.mu.Unlock()
 	}()
 
-	if err := l.thread(); err != nil {
+	l.mu.Lock()
+	err := l.thread()
+	l.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	s := sleeper{l: l}

@@ -7,13 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thread sets the attributes of the engine's thread.
+// thread sets the attributes of the engine's thread. The engine is held.
 func (l *Loop) thread() error {
 	l.tid.Store(int32(unix.Gettid()))
-	l.mu.Lock()
 	l.cpu0 = 0
 	l.cpu0 = l.cpu()
-	l.mu.Unlock()
 	// Without this the kernel may round each timeout up by 50 us.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("realtime: prctl PR_SET_TIMERSLACK: %w", err)
