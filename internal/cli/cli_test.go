@@ -91,7 +91,7 @@ func TestBadArguments(t *testing.T) {
 
 func TestGoodArguments(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"lint two-hosts", "fabric two-hosts with 2 nodes, 1 switches, 2 links"},
+		{"lint two-hosts", "fabric two-hosts with 2 nodes, 1 switch, 2 links"},
 		{"lint leaf-spine-16 incast-8", "fabric incast-8 with 8 nodes"},
 		{"topologies", "two-hosts\n"},
 		{"topologies two-hosts", "name = \"two-hosts\""},

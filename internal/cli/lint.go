@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"cnuas/internal/status"
 	"cnuas/internal/topology"
 	"cnuas/topologies"
 )
@@ -26,7 +27,7 @@ func (a *app) lint(args []string) error {
 			bad++
 			continue
 		}
-		fmt.Fprintf(a.out, "%s: ok: fabric %s with %d nodes, %d switches, %d links\n", f, s.Name, len(s.Nodes), len(s.Switches), len(s.Links))
+		fmt.Fprintf(a.out, "%s: ok: fabric %s with %s\n", f, s.Name, status.Extent(len(s.Nodes), len(s.Switches), len(s.Links)))
 		a.warn(s)
 	}
 	if bad > 0 {

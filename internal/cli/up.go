@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cnuas/internal/daemon"
+	"cnuas/internal/status"
 	"cnuas/internal/topology"
 )
 
@@ -45,7 +46,7 @@ func (a *app) up(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "fabric %s is up: %d nodes, %d switches, %d links in %.2f s\n", s.Name, len(s.Nodes), len(s.Switches), len(s.Links), r.Seconds)
+	fmt.Fprintf(a.out, "fabric %s is up: %s in %.2f s\n", s.Name, status.Extent(len(s.Nodes), len(s.Switches), len(s.Links)), r.Seconds)
 	n := s.Nodes[0].Name
 	fmt.Fprintf(a.out, "  cnuas exec %s -- PROGRAM    cnuas status    cnuas down %s\n", n, s.Name)
 	return nil

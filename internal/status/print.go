@@ -10,7 +10,7 @@ import (
 
 // Print writes the snapshot for a terminal.
 func (f *Fabric) Print(w io.Writer) {
-	fmt.Fprintf(w, "fabric %s: %d nodes, %d switches, %d links", f.Name, len(f.Nodes), len(f.Switches), len(f.Links))
+	fmt.Fprintf(w, "fabric %s: %s", f.Name, Extent(len(f.Nodes), len(f.Switches), len(f.Links)))
 	if f.PID != 0 {
 		fmt.Fprintf(w, ", daemon %d, up %s", f.PID, seconds(f.Seconds))
 	}
@@ -180,6 +180,18 @@ func rate(bps int64) string {
 		return fmt.Sprintf("%.4gM", float64(bps)/1e6)
 	}
 	return fmt.Sprint(bps)
+}
+
+// Extent says how large a fabric is: "2 nodes, 1 switch, 2 links".
+func Extent(nodes, switches, links int) string {
+	return count(nodes, "node", "s") + ", " + count(switches, "switch", "es") + ", " + count(links, "link", "s")
+}
+
+func count(n int, what, plural string) string {
+	if n == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%d %s%s", n, what, plural)
 }
 
 // size prints bytes in decimal units, as rates are.

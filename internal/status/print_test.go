@@ -24,7 +24,7 @@ func TestPrintShowsWhatMatters(t *testing.T) {
 	var b strings.Builder
 	sample().Print(&b)
 	for _, want := range []string{
-		"fabric demo: 1 nodes, 1 switches, 0 links, daemon 42, up 3.00s\n",
+		"fabric demo: 1 node, 1 switch, 0 links, daemon 42, up 3.00s\n",
 		"h1:eth0  s1:1  up     25G",
 		"pfc: h1:eth0, from s1:1: priority 3 stopped for 1.50ms by 4 pauses (now)",
 		"drops: h1:eth0: link_down 2\n",
