@@ -13,6 +13,13 @@ import (
 // floods does not delay the others.
 const batchFrames = 64
 
+// readAhead is how many bytes of the kernel's frames the NIC holds before more
+// are read from the TAP, unless a pause is what holds them: they are then read
+// on, up to the NIC's buffer, so that other priorities can pass. Frames that
+// wait in the TAP's ring cost nothing; thousands of them in the NIC no longer
+// fit into the caches.
+const readAhead = 256 << 10
+
 // kernel joins a node's kernel, behind its TAP, to the node's NIC. It is the
 // NIC's Host and the loop's Poller; the engine's thread calls it.
 type kernel struct {
@@ -50,6 +57,9 @@ func (k *kernel) discard() {
 
 // Readable implements realtime.Poller.
 func (k *kernel) Readable() {
+	if k.nic.Queued() > readAhead && k.nic.Pause().Paused() == 0 {
+		return
+	}
 	if _, err := k.tap.ReadBatch(k, batchFrames); err != nil {
 		// The interface is gone: somebody deleted it. The loop would be told
 		// again and again.
