@@ -12,7 +12,7 @@ const fetchWQEs = 128
 const maxSegments = 512
 
 // fewWQEs are not worth a gather of their own in a turn that has had one.
-const fewWQEs = 16
+const fewWQEs = 96
 
 // putOff tells whether to leave a few new WQEs for the next sweep. A program
 // posts one at a time as it sees completions, and a gather for each would cost
