@@ -117,7 +117,7 @@ func (q *QP) complete(w *sendWork, st Status) {
 		r.inFlight--
 	}
 	if st != StatusSuccess || q.sigAll || w.flags&ring.FlagSignaled != 0 {
-		e := ring.CQE{ID: w.id, Status: uint32(st), Opcode: sendCompletion(uint32(w.op)), QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
+		e := ring.CQE{ID: w.id, Status: uint32(st), Opcode: ring.SendCompletion(uint32(w.op)), QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
 		if st == StatusSuccess {
 			e.ByteLen = w.len
 		}
@@ -142,10 +142,10 @@ func (q *QP) fail(st Status) {
 		return
 	}
 	w := ring.SendWQE(q.sq.At(r.acked))
-	e := ring.CQE{ID: w.ID(), Status: uint32(st), Opcode: sendCompletion(w.Opcode()), QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
+	e := ring.CQE{ID: w.ID(), Status: uint32(st), Opcode: ring.SendCompletion(w.Opcode()), QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
 	if r.acked != r.parsed {
 		p := &r.work[r.acked]
-		e.ID, e.Opcode = p.id, sendCompletion(uint32(p.op))
+		e.ID, e.Opcode = p.id, ring.SendCompletion(uint32(p.op))
 	}
 	q.scq.push(&e, true)
 	r.acked = q.sq.Next(r.acked)

@@ -12,8 +12,6 @@ import (
 	"cnuas/internal/sim"
 )
 
-func status(s hca.Status) uint32 { return uint32(s) }
-
 // TestOperations carries out each operation once, over IPv4 and IPv6, for
 // sizes around the MTU, and compares memories and completions.
 func TestOperations(t *testing.T) {

@@ -236,7 +236,7 @@ func (q *QP) flush() {
 	e := ring.CQE{Status: uint32(StatusWRFlushErr), QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
 	for p := q.sq.Producer(); r.acked != p; r.acked = q.sq.Next(r.acked) {
 		w := ring.SendWQE(q.sq.At(r.acked))
-		e.ID, e.Opcode = w.ID(), sendCompletion(w.Opcode())
+		e.ID, e.Opcode = w.ID(), ring.SendCompletion(w.Opcode())
 		q.scq.push(&e, true)
 	}
 	q.swept = r.acked
@@ -253,19 +253,4 @@ func (q *QP) flush() {
 		q.rcq.push(&e, true)
 	}
 	q.markDirty()
-}
-
-// sendCompletion is the completion opcode of a work request's.
-func sendCompletion(op uint32) uint32 {
-	switch op {
-	case ring.OpRDMAWrite, ring.OpRDMAWriteImm:
-		return ring.WCRDMAWrite
-	case ring.OpRDMARead:
-		return ring.WCRDMARead
-	case ring.OpCompareSwap:
-		return ring.WCCompareSwap
-	case ring.OpFetchAdd:
-		return ring.WCFetchAdd
-	}
-	return ring.WCSend
 }

@@ -13,6 +13,21 @@ const (
 	WCRecvImm     = 129 // RDMA WRITE with immediate
 )
 
+// SendCompletion is the work completion opcode of a send work request's opcode.
+func SendCompletion(op uint32) uint32 {
+	switch op {
+	case OpRDMAWrite, OpRDMAWriteImm:
+		return WCRDMAWrite
+	case OpRDMARead:
+		return WCRDMARead
+	case OpCompareSwap:
+		return WCCompareSwap
+	case OpFetchAdd:
+		return WCFetchAdd
+	}
+	return WCSend
+}
+
 // Flags of a work completion.
 const (
 	WCFlagGRH = 1

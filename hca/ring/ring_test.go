@@ -119,3 +119,14 @@ func FuzzCQE(f *testing.F) {
 		}
 	})
 }
+
+func TestSendCompletion(t *testing.T) {
+	for op, want := range map[uint32]uint32{
+		OpSend: WCSend, OpSendImm: WCSend, OpRDMAWrite: WCRDMAWrite, OpRDMAWriteImm: WCRDMAWrite,
+		OpRDMARead: WCRDMARead, OpCompareSwap: WCCompareSwap, OpFetchAdd: WCFetchAdd,
+	} {
+		if got := SendCompletion(op); got != want {
+			t.Errorf("opcode %d completes as %d, want %d", op, got, want)
+		}
+	}
+}

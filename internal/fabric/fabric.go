@@ -58,6 +58,9 @@ type Options struct {
 // Build makes the devices in the order of the Spec, which fixes the order of
 // simultaneous events, and connects them.
 func Build(s *topology.Spec, o Options) (*Fabric, error) {
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("topology %s: %w", s.Name, err)
+	}
 	f := &Fabric{
 		Spec:   s,
 		Engine: sim.NewEngine(s.Seed),
@@ -161,9 +164,6 @@ func (i *Interface) NIC() *nic.NIC { return i.nic }
 
 // HCA is the verbs device on the port; nil if the node has none.
 func (i *Interface) HCA() *hca.Device { return i.hca }
-
-// Switch returns switch number i of the Spec.
-func (f *Fabric) Switch(i int) *ether.Switch { return f.switches[i] }
 
 // Port returns the port that users call name, or an error that lists what
 // there is.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cnuas/internal/sim"
+	"cnuas/internal/topology"
 )
 
 func starTOML(hosts int, rate, qos string) string {
@@ -199,5 +200,26 @@ func TestHopAllocatesNothing(t *testing.T) {
 	}
 	if n != 0 {
 		t.Errorf("%v allocations for %d frames", n, frames)
+	}
+}
+
+// TestBuildRefuses: a Spec that no file could give is an error, not a panic.
+func TestBuildRefuses(t *testing.T) {
+	for want, spoil := range map[string]func(*topology.Spec){
+		"h1: no interface":            func(s *topology.Spec) { s.Nodes[0].Interfaces = nil },
+		"end h1:eth0 leads nowhere":   func(s *topology.Spec) { s.Links[0].A.Node = 77 },
+		"h1:eth0: link 9 does not":    func(s *topology.Spec) { s.Nodes[0].Interfaces[0].Link = 9 },
+		"h1:eth0: subnet -1":          func(s *topology.Spec) { s.Nodes[0].Interfaces[0].Subnet = -1 },
+		"the name h1 is used twice":   func(s *topology.Spec) { s.Nodes[1].Name = "h1" },
+		"s1:1: port numbers do not a": func(s *topology.Spec) { s.Switches[0].Ports[1].Number = 1 },
+	} {
+		s, problems := topology.Parse("test.toml", []byte(starTOML(2, "10Gbps", "")))
+		if problems != nil {
+			t.Fatal(problems)
+		}
+		spoil(s)
+		if _, err := Build(s, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
 	}
 }

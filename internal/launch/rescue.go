@@ -62,7 +62,7 @@ func (p *patient) treat() {
 					status = hca.StatusRetryExcErr
 				}
 				wqe := ring.SendWQE(w)
-				if !scq.push(&ring.CQE{ID: wqe.ID(), Status: uint32(status), Opcode: completionOf(wqe.Opcode()), QPN: q.Num, Port: 1}) {
+				if !scq.push(&ring.CQE{ID: wqe.ID(), Status: uint32(status), Opcode: ring.SendCompletion(wqe.Opcode()), QPN: q.Num, Port: 1}) {
 					break
 				}
 				p.failed[uint32(i)] = true
@@ -82,20 +82,6 @@ func (p *patient) treat() {
 			}
 		}
 	}
-}
-
-func completionOf(opcode uint32) uint32 {
-	switch opcode {
-	case ring.OpRDMAWrite, ring.OpRDMAWriteImm:
-		return ring.WCRDMAWrite
-	case ring.OpRDMARead:
-		return ring.WCRDMARead
-	case ring.OpCompareSwap:
-		return ring.WCCompareSwap
-	case ring.OpFetchAdd:
-		return ring.WCFetchAdd
-	}
-	return ring.WCSend
 }
 
 func (p *patient) cq(i uint32) *rawRing {

@@ -8,8 +8,8 @@ import (
 )
 
 // Validate checks the invariants of a Spec: indexes that lead somewhere and
-// back, unique names and addresses, numbers in range. It is for a Spec that
-// was built by hand and for tests; what Parse returns is valid.
+// back, unique names and addresses, numbers in range. What Parse returns is
+// valid; whatever builds devices from a Spec asks, for one made by hand.
 func (s *Spec) Validate() error {
 	v := &validator{s: s, names: map[string]bool{}, macs: map[MAC]string{}, ips: map[netip.Addr]string{}}
 	if err := checkName(s.Name); err != nil {

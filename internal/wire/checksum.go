@@ -37,11 +37,6 @@ func UpdateChecksum(checksum, was, is uint16) uint16 {
 	return Fold(uint32(^checksum) + uint32(^was) + uint32(is))
 }
 
-// PseudoIPv4 is the sum over the pseudo header of UDP over IPv4 (RFC 768).
-func PseudoIPv4(src, dst [4]byte, proto uint8, length int) uint32 {
-	return Sum(Sum(uint32(proto)+uint32(length), src[:]), dst[:])
-}
-
 // PseudoIPv6 is the sum over the pseudo header of RFC 8200 §8.1.
 func PseudoIPv6(src, dst [16]byte, proto uint8, length int) uint32 {
 	return Sum(Sum(uint32(proto)+uint32(length), src[:]), dst[:])
