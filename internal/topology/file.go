@@ -77,7 +77,7 @@ func (a nodeAttrs) or(b nodeAttrs) nodeAttrs {
 
 func (t *table) nodeAttrs() nodeAttrs {
 	return nodeAttrs{
-		stack:     get(t, "stack", `"soft" or "none"`, `use "soft" or "none"`, parseStack),
+		stack:     get(t, "stack", stackNames, "use "+stackNames, parseStack),
 		mtu:       t.mtu(),
 		roceDSCP:  t.int("roce_dscp", 0, 63),
 		cnpDSCP:   t.int("cnp_dscp", 0, 63),
@@ -93,16 +93,6 @@ func (t *table) mtu() attr[int64] {
 		}
 		return v, nil
 	})
-}
-
-func parseStack(s string) (Stack, error) {
-	switch k := Stack(s); k {
-	case StackSoft, StackNone:
-		return k, nil
-	case StackRXE, StackSIW:
-		return "", fmt.Errorf("stack %q (the kernel's RDMA driver) is not in this version", s)
-	}
-	return "", fmt.Errorf("unknown stack %q", s)
 }
 
 // filePort is a port of a node with addresses of its own: [[node.port]], or

@@ -121,7 +121,7 @@ func (b *builder) checkBuffer(w *buildSwitch, p *profile, sw *Switch) {
 func (b *builder) checkPriority(n *buildNode, i int, p *profile) {
 	node := &b.s.Nodes[i]
 	q := &node.QoS
-	if node.Stack != StackSoft || !q.PFC || q.Lossless == 0 {
+	if !node.Stack.RoCE() || !q.PFC || q.Lossless == 0 {
 		return
 	}
 	if q.Trust == TrustPCP {
@@ -146,13 +146,13 @@ func (b *builder) checkMTUs() {
 	var first *buildEnd
 	differ := false
 	for _, n := range b.nodes {
-		soft := n.attrs.stack.get(StackSoft) == StackSoft
+		roce := n.attrs.stack.get(StackSoft).RoCE()
 		for _, e := range n.order {
 			mtu, key := e.iface.mtu, e.iface.mtuKey
 			switch rdma := RDMAMTU(mtu); {
-			case soft && rdma == 0:
+			case roce && rdma == 0:
 				b.r.errorf(key, `raise it, or set stack = "none"`, "MTU %d is too small for RDMA: the least path MTU of 256 needs %d", mtu, 256+rdmaHeaders)
-			case soft && rdma < 1024:
+			case roce && rdma < 1024:
 				b.r.warnf(key, fmt.Sprintf("use %d or more", 1024+rdmaHeaders), "MTU %d leaves a path MTU of only %d bytes for RDMA", mtu, rdma)
 			}
 			if first == nil {

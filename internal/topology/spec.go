@@ -22,17 +22,6 @@ type Spec struct {
 	Warnings Problems `json:"-"` // what lint found questionable
 }
 
-// Stack names what sends RDMA frames in a node.
-type Stack string
-
-// Stacks. StackRXE and StackSIW are known names that this version does not run.
-const (
-	StackSoft Stack = "soft" // the Go HCA
-	StackNone Stack = "none" // plain kernel networking
-	StackRXE  Stack = "rxe"  // the kernel's rdma_rxe
-	StackSIW  Stack = "siw"  // the kernel's siw
-)
-
 // Node is a host: a network namespace called Name.
 type Node struct {
 	Name       string // namespace name

@@ -90,8 +90,8 @@ func (v *validator) node(i int) {
 	n := &v.s.Nodes[i]
 	v.name(n.Name)
 	v.qos(&n.QoS, n.Name)
-	if n.Stack != StackSoft && n.Stack != StackNone {
-		v.fail("%s: stack %q", n.Name, n.Stack)
+	if !n.Stack.valid() {
+		v.fail("%s: stack %q is not %s", n.Name, n.Stack, stackNames)
 	}
 	if n.RoCEDSCP > 63 || n.CNPDSCP > 63 {
 		v.fail("%s: DSCP above 63", n.Name)

@@ -14,7 +14,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"fabric: the name is empty", func(s *Spec) { s.Name = "" }},
 		{"the name h1 is used twice", func(s *Spec) { s.Switches[0].Name = "h1" }},
-		{"h1: stack", func(s *Spec) { s.Nodes[0].Stack = StackRXE }},
+		{"h1: stack", func(s *Spec) { s.Nodes[0].Stack = "iwarp" }},
 		{"h1: DSCP", func(s *Spec) { s.Nodes[0].RoCEDSCP = 64 }},
 		{"h1: no interface", func(s *Spec) { s.Nodes[0].Interfaces = nil }},
 		{"double interface name", func(s *Spec) { s.Nodes[0].Interfaces[0].Name = "lo" }},
