@@ -105,7 +105,7 @@ func probeTAP() Check {
 	if err == nil {
 		var t *TAP
 		if t, err = n.AddTAP(TAPConfig{Name: "eth0", MAC: [6]byte{2, 0, 0, 0, 0, 1}}); err == nil {
-			c.Detail = fmt.Sprintf("txqueuelen up to %d", t.TxQueueLen())
+			c.Detail = fmt.Sprintf("txqueuelen up to %d, %s", t.TxQueueLen(), backpressureLine(t))
 			t.Close()
 			return c
 		}

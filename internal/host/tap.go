@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"syscall"
 
-	"github.com/songgao/water"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +33,8 @@ type TAPConfig struct {
 }
 
 // DefaultTxQueueLen is ample for a pause of 100 ms at 10 Gb/s of full frames.
-// The tun driver drops silently beyond it, the qdisc in front never fills.
+// Without backpressure (see TAP.Backpressure) the tun driver drops silently
+// beyond it, and the qdisc in front never fills.
 const DefaultTxQueueLen = 100000
 
 // Route is a route by a gateway; the prefix 0.0.0.0/0 or ::/0 is the default.
@@ -54,6 +52,9 @@ type TAP struct {
 	fd    int
 	index int
 	qlen  int
+	bp    bool   // the driver stops the qdisc when the ring is full
+	qdisc string // kind of the root qdisc
+	lost  qdiscLoss
 	c     TAPCounters
 }
 
@@ -105,54 +106,6 @@ func (t *TAP) check() error {
 	return nil
 }
 
-// open is called on a thread in the namespace: the interface belongs to the
-// namespace in which /dev/net/tun was opened.
-func (t *TAP) open() error {
-	if err := tunUsable(); err != nil {
-		return err
-	}
-	// water opens without O_CLOEXEC. Until the descriptor is replaced no child
-	// may be started: it would keep the interface alive. os/exec and syscall
-	// take the write side of this lock to fork.
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	cfg := water.Config{DeviceType: water.TAP}
-	cfg.Name = t.cfg.Name
-	w, err := water.New(cfg)
-	if err != nil {
-		return fmt.Errorf("create: %w%s", err, remedy(err))
-	}
-	defer w.Close()
-	file, ok := w.ReadWriteCloser.(syscall.Conn)
-	if !ok {
-		return fmt.Errorf("create: %T gives no descriptor", w.ReadWriteCloser)
-	}
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("create: %w", err)
-	}
-	var dup error
-	err = raw.Control(func(fd uintptr) {
-		t.fd, dup = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3)
-	})
-	if err = errors.Join(err, dup); err != nil {
-		return fmt.Errorf("create: duplicate the descriptor: %w", err)
-	}
-	return unix.SetNonblock(t.fd, true)
-}
-
-// tunUsable opens the control device and closes it again.
-func tunUsable() error {
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	switch {
-	case errors.Is(err, os.ErrNotExist), err == unix.ENXIO, err == unix.ENODEV:
-		return fmt.Errorf("open /dev/net/tun: %w (modprobe tun; in a container, pass --device /dev/net/tun)", err)
-	case err != nil:
-		return fmt.Errorf("open /dev/net/tun: %w%s", err, remedy(err))
-	}
-	return unix.Close(fd)
-}
-
 // Name is the name of the interface.
 func (t *TAP) Name() string { return t.cfg.Name }
 
@@ -170,6 +123,17 @@ func (t *TAP) MAC() [6]byte { return t.cfg.MAC }
 
 // TxQueueLen is the number of frames that the kernel really holds.
 func (t *TAP) TxQueueLen() int { return t.qlen }
+
+// Backpressure tells whether a full ring stops the qdisc in front of it (Linux
+// 7.3), so that a paused port makes the kernel's senders wait: the kernel then
+// holds twice TxQueueLen frames, and beyond that a sender whose socket buffer
+// is full blocks. Without it frames beyond TxQueueLen are dropped.
+func (t *TAP) Backpressure() bool { return t.bp }
+
+// Qdisc is the kind of the interface's root qdisc as it was set up: "pfifo", or
+// what the kernel put there itself ("fq_codel") if it cannot be had. fq_codel
+// drops frames that wait long, as they do while a port is paused.
+func (t *TAP) Qdisc() string { return t.qdisc }
 
 // Close destroys the interface. Stop polling it first.
 func (t *TAP) Close() error {

@@ -94,13 +94,17 @@ func (t *TAP) Write(b []byte) bool {
 // KernelStats are the kernel's own counters of the interface.
 type KernelStats struct {
 	TxPackets, TxBytes uint64 // sent by the node's kernel
-	TxDropped          uint64 // dropped before the fabric read them: the ring was full
+	TxDropped          uint64 // dropped by the driver before the fabric read them: the ring was full
+	QdiscDropped       uint64 // dropped by the qdisc in front of the ring; it never goes back
 	RxPackets, RxBytes uint64
 	RxDropped          uint64
 }
 
-// Kernel asks the kernel for its counters. TxDropped above zero means that the
-// node's kernel lost frames that no emulated device saw.
+// Lost is the number of frames that the node's kernel sent and no emulated
+// device saw: above zero, the run is not faithful.
+func (s KernelStats) Lost() uint64 { return s.TxDropped + s.QdiscDropped }
+
+// Kernel asks the kernel for its counters.
 func (t *TAP) Kernel() (KernelStats, error) {
 	l, err := t.ns.nl.LinkByIndex(t.index)
 	if err != nil {
@@ -111,7 +115,7 @@ func (t *TAP) Kernel() (KernelStats, error) {
 		return KernelStats{}, nil
 	}
 	return KernelStats{
-		TxPackets: s.TxPackets, TxBytes: s.TxBytes, TxDropped: s.TxDropped + s.TxErrors,
+		TxPackets: s.TxPackets, TxBytes: s.TxBytes, TxDropped: s.TxDropped + s.TxErrors, QdiscDropped: t.qdiscDropped(l),
 		RxPackets: s.RxPackets, RxBytes: s.RxBytes, RxDropped: s.RxDropped + s.RxErrors,
 	}, nil
 }

@@ -27,6 +27,9 @@ func (t *TAP) setup() error {
 	if err := t.setQueue(l); err != nil {
 		return err
 	}
+	if err := t.setQdisc(l); err != nil {
+		return err
+	}
 	if err := nl.LinkSetUp(l); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
