@@ -47,6 +47,7 @@ var layers = map[string]int{
 	"internal/seccomp":  0,
 	"internal/fabric":   6,
 	"internal/launch":   6,
+	"internal/rdma":     6,
 	"internal/daemon":   7,
 	"internal/cli":      8,
 	"cmd/cnuas":         9,
@@ -56,7 +57,7 @@ var layers = map[string]int{
 var wrapped = map[string]string{
 	"github.com/songgao/water":       "internal/host",
 	"github.com/vishvananda/netns":   "internal/host",
-	"github.com/vishvananda/netlink": "internal/host",
+	"github.com/vishvananda/netlink": "internal/host internal/rdma",
 	"github.com/goburrow/serial":     "modbus/port",
 	"github.com/BurntSushi/toml":     "internal/topology",
 	"github.com/google/gopacket":     "internal/capture internal/dissect",

@@ -43,7 +43,7 @@ func (a *app) exec(args []string) error {
 		return &exitError{exitExecErr, err}
 	}
 	status, err := launch.Exec(launch.Config{
-		Conn: c, Fabric: name, Node: node, NetNS: r.NetNS, SysfsDir: r.SysfsDir, Argv: argv, Nice: *nice,
+		Conn: c, Fabric: name, Node: node, NetNS: r.NetNS, SysfsDir: r.SysfsDir, Kernel: r.Kernel, Argv: argv, Nice: *nice,
 	})
 	if status != 0 || err != nil {
 		return &exitError{status, err}

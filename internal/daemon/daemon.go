@@ -95,6 +95,9 @@ func run(ctx context.Context, cfg Config, ready func(*Ready)) (err error) {
 	if err := nodesFree(cfg.Spec); err != nil {
 		return err
 	}
+	if err := kernelStacksWork(cfg.Spec); err != nil {
+		return err
+	}
 	if d.journal, err = host.OpenJournal(cfg.Spec.Name); err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func (d *Daemon) build() error {
 			return err
 		}
 	}
-	return nil
+	return d.addRDMA()
 }
 
 // serve runs the loop until the context ends, then takes everything down.
@@ -213,7 +216,13 @@ func (d *Daemon) close() error {
 	for i, n := range d.nodes {
 		kernels[i] = n.host
 	}
-	return errors.Join(append(errs, host.CloseNodes(kernels))...)
+	errs = append(errs, host.CloseNodes(kernels))
+	for _, n := range d.nodes {
+		if n.kernel != nil {
+			errs = append(errs, awaitRDMAGone(n.kernel.devices))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (d *Daemon) node(name string) *node {
@@ -247,7 +256,7 @@ func (d *Daemon) status() *status.Fabric {
 		for j := range n.ports {
 			s.Nodes[i].Interfaces[j].Ring = rings[i][j]
 		}
-		s.Nodes[i].Programs = n.verbs.Usage().Sessions
+		s.Nodes[i].Programs = n.programs()
 	}
 	st := d.loop.Stats()
 	e := &s.Engine

@@ -175,7 +175,12 @@ func answers(f host.Fabric) bool {
 // cleanUp removes everything that is left of a fabric. The caller holds the lock.
 func cleanUp(name string) ([]string, error) {
 	endPrograms(name)
-	return host.Cleanup(name)
+	devices, err := host.PlannedRDMA(name)
+	if err != nil {
+		return nil, err
+	}
+	done, err := host.Cleanup(name)
+	return done, errors.Join(err, awaitRDMAGone(devices))
 }
 
 // askDown asks a daemon to end and waits until it has.

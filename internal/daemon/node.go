@@ -12,18 +12,20 @@ import (
 	"cnuas/hca/uverbs"
 	"cnuas/internal/fabric"
 	"cnuas/internal/host"
+	"cnuas/internal/rdma"
 	"cnuas/internal/topology"
 )
 
 // node is a host of the running fabric: its namespace and interfaces, and the
 // server of its verbs programs.
 type node struct {
-	fab   *fabric.Node
-	host  *host.Node
-	ports []*port
-	verbs *uverbs.Node
-	sysfs func() (string, error) // writes the view of the devices once
-	logf  func(format string, args ...any)
+	fab    *fabric.Node
+	host   *host.Node
+	ports  []*port
+	verbs  *uverbs.Node           // of stacks without a kernel's part
+	kernel *kernelRDMA            // of the others
+	sysfs  func() (string, error) // writes the view of the devices once
+	logf   func(format string, args ...any)
 }
 
 // port is an interface of a node.
@@ -37,7 +39,7 @@ type port struct {
 func (n *node) name() string { return n.fab.Spec.Name }
 
 func nodeConfig(n *fabric.Node) host.NodeConfig {
-	c := host.NodeConfig{Name: n.Spec.Name}
+	c := host.NodeConfig{Name: n.Spec.Name, Discard: n.Spec.Stack == topology.StackSoft}
 	for _, i := range n.Interfaces() {
 		c.TAPs = append(c.TAPs, tapConfig(i.Spec))
 	}
@@ -61,6 +63,13 @@ func (n *node) attach(d *Daemon) error {
 		if !p.fab.NIC().Port().Up() {
 			p.kernel.LinkChanged(false)
 		}
+	}
+	if k, ok := stackKind(n.fab.Spec.Stack); ok {
+		n.kernel = &kernelRDMA{kind: k}
+		for i := range n.ports {
+			n.kernel.devices = append(n.kernel.devices, rdma.DeviceName(k, i, n.name()))
+		}
+		return nil
 	}
 	cfg := uverbs.NodeConfig{Name: n.name(), Resolve: n.resolve}
 	for _, p := range n.ports {
@@ -107,12 +116,28 @@ func (n *node) resolve(ctx context.Context, dev int, dgid, sgid hca.GID) ([6]byt
 
 func (n *node) execReply() (r ExecReply, err error) {
 	r.NetNS = n.host.Path()
+	if n.kernel != nil {
+		r.Kernel = n.kernel.view()
+		return r, nil
+	}
 	r.SysfsDir, err = n.sysfs()
 	return r, err
 }
 
+// programs counts the programs that run in the node.
+func (n *node) programs() int {
+	if n.kernel != nil {
+		return int(n.kernel.programs.Load())
+	}
+	return n.verbs.Usage().Sessions
+}
+
 // exec serves a program's session until it ends.
 func (n *node) exec(c *net.UnixConn) {
+	if n.kernel != nil {
+		n.kernel.serve(c)
+		return
+	}
 	if err := n.verbs.Attach(c); err != nil {
 		n.logf("exec on %s: %v", n.name(), err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"cnuas/internal/control"
 	"cnuas/internal/fabric"
+	"cnuas/internal/launch"
 )
 
 // Operations of the control socket.
@@ -28,8 +29,9 @@ type ExecArgs struct {
 
 // ExecReply tells where the node's namespace and its verbs devices are.
 type ExecReply struct {
-	NetNS    string `json:"netns"`
-	SysfsDir string `json:"sysfs"`
+	NetNS    string                `json:"netns"`
+	SysfsDir string                `json:"sysfs,omitempty"`  // of the emulated devices
+	Kernel   *launch.KernelDevices `json:"kernel,omitempty"` // instead: the kernel's own
 }
 
 // FaultArgs ask for one fault; see the command line for the kinds.

@@ -66,6 +66,15 @@ func readState(dir string) (s State, err error) {
 	return s, nil
 }
 
+// PlannedRDMA are the kernel RDMA devices that the fabric's journal names.
+func PlannedRDMA(fabric string) ([]string, error) {
+	if err := ValidName(fabric); err != nil {
+		return nil, fmt.Errorf("fabric: %w", err)
+	}
+	s, err := readState(FabricDir(fabric))
+	return s.RDMA, err
+}
+
 // ErrAlive: the fabric's daemon runs, so it has to be asked to end.
 var ErrAlive = errors.New("its daemon is running")
 

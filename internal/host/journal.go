@@ -35,6 +35,10 @@ type State struct {
 	// Planned are the namespaces that this fabric is about to create or has
 	// created, in the order of planning.
 	Planned []Planned `json:"planned"`
+
+	// RDMA are the kernel RDMA devices that this fabric has or is about to
+	// have. They vanish with the nodes' interfaces, some time after.
+	RDMA []string `json:"rdma,omitempty"`
 }
 
 // Planned is one namespace.
@@ -105,6 +109,14 @@ func (j *Journal) Plan(names ...string) error {
 			j.st.Planned = append(j.st.Planned, Planned{Name: n})
 		}
 	}
+	return j.write()
+}
+
+// PlanRDMA records kernel RDMA devices before they are made.
+func (j *Journal) PlanRDMA(names ...string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.st.RDMA = append(j.st.RDMA, names...)
 	return j.write()
 }
 

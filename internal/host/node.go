@@ -10,6 +10,10 @@ import (
 type NodeConfig struct {
 	Name string // of the namespace
 	TAPs []TAPConfig
+
+	// Discard binds a socket to UDP port 4791 that swallows what the NIC shows
+	// to captures; a kernel RDMA stack needs the port for itself.
+	Discard bool
 }
 
 // Node is a namespace with its interfaces and what the emulated NIC needs of it.
@@ -48,7 +52,9 @@ func (n *Node) fill(cfg NodeConfig) (err error) {
 	if n.Watch, err = n.NS.Watch(); err != nil {
 		return err
 	}
-	n.discard, err = n.Discard()
+	if cfg.Discard {
+		n.discard, err = n.Discard()
+	}
 	return err
 }
 

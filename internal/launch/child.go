@@ -75,33 +75,25 @@ func say(r report, fd int) bool {
 
 // carryOut becomes the program; it returns only if it cannot.
 func (o *order) carryOut() (status int, err error) {
-	listener, err := seccomp.Install(seccomp.Verbs())
-	nested := false
-	switch {
-	case errors.Is(err, unix.EBUSY):
-		// There is one listener for a tree of processes: we are inside a
-		// program that was started like this, or supervised by somebody else.
-		there, merr := os.ReadFile(marker)
-		switch {
-		case merr != nil:
-			return StatusOwnError, errors.New("another supervisor already handles system calls of this process (seccomp user notification): start from outside of it")
-		case string(there) != o.Mark:
-			say(report{Error: fmt.Sprintf("this is already inside of node %s: leave it first (exit)", there), Status: StatusOwnError, Other: string(there)}, -1)
-			os.Exit(StatusOwnError)
-		}
-		nested = true
-	case err != nil:
-		return StatusOwnError, err
-	}
+	nested := o.nested()
+	listener := -1
 	if !nested {
-		if err := o.enter(); err != nil {
+		if o.Kernel == nil {
+			if listener, err = seccomp.Install(seccomp.Verbs()); errors.Is(err, unix.EBUSY) {
+				err = errors.New("another supervisor already handles system calls of this process (seccomp user notification): start from outside of it")
+			}
+		}
+		if err == nil {
+			err = o.enter()
+		}
+		if err != nil {
 			return StatusOwnError, err
 		}
 	}
-	if !say(report{Nested: nested}, listener) {
+	if !say(report{Nested: nested, Plain: o.Kernel != nil}, listener) {
 		return StatusOwnError, errors.New("the supervisor is gone")
 	}
-	if !nested {
+	if listener >= 0 {
 		unix.Close(listener)
 	}
 	var b [1]byte
@@ -109,6 +101,20 @@ func (o *order) carryOut() (status int, err error) {
 		os.Exit(StatusOwnError) // the supervisor has said why
 	}
 	return o.execute()
+}
+
+// nested tells whether we are inside a program of this node already, which
+// finds everything prepared. Inside one of another node it does not return.
+func (o *order) nested() bool {
+	there, err := os.ReadFile(marker)
+	if err != nil {
+		return false
+	}
+	if string(there) != o.Mark {
+		say(report{Error: fmt.Sprintf("this is already inside of node %s: leave it first (exit)", there), Status: StatusOwnError, Other: string(there)}, -1)
+		os.Exit(StatusOwnError)
+	}
+	return true
 }
 
 // enter prepares everything that the program will find.
@@ -119,8 +125,7 @@ func (o *order) enter() error {
 		func() error { return enterNetNS(o.NetNS) },
 		mountSysfs,
 		func() error { return bindEtc(o.NetNS) },
-		func() error { return mountClasses(o.SysfsDir) },
-		func() error { return mountDevices(o.SysfsDir, o.Mark) },
+		o.mountView,
 		unlimitMemlock,
 		func() error { return setNice(o.Nice) },
 	} {

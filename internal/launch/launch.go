@@ -46,6 +46,10 @@ type Config struct {
 	NetNS    string // path of the network namespace, "/run/netns/h1"
 	SysfsDir string // directory that uverbs.WriteSysfs filled: one directory per class
 
+	// Kernel are the node's devices where the kernel itself drives them; the
+	// program then talks to the kernel and SysfsDir is not used.
+	Kernel *KernelDevices
+
 	Argv []string // program and arguments; the program is looked up in PATH
 	Env  []string // nil: the present environment
 	Nice int      // 0: DefaultNice; negative: leave as it is
@@ -104,7 +108,7 @@ func (c *stage) admit(cfg *Config, sup *supervisor) error {
 	if err != nil {
 		return err
 	}
-	if !nested {
+	if !nested && cfg.Kernel == nil {
 		err := memfile.SendListener(cfg.Conn, listener)
 		// Were it kept here, programs would wait for ever after the daemon's
 		// end instead of getting ENOSYS.
@@ -121,6 +125,8 @@ func (c *stage) admit(cfg *Config, sup *supervisor) error {
 		if err := cfg.Conn.SetReadDeadline(time.Time{}); err != nil {
 			return err
 		}
+	}
+	if !nested {
 		sup.start()
 	}
 	return c.release()

@@ -35,6 +35,7 @@ type stage struct {
 type order struct {
 	Mark            string // fabric and node
 	NetNS, SysfsDir string
+	Kernel          *KernelDevices `json:",omitempty"`
 	Argv            []string
 	Nice            int
 }
@@ -42,6 +43,7 @@ type order struct {
 // report is what the stage answers.
 type report struct {
 	Nested bool   `json:",omitempty"`
+	Plain  bool   `json:",omitempty"` // there is no filter, so no listener either
 	Error  string `json:",omitempty"`
 	Status int    `json:",omitempty"`
 	Other  string `json:",omitempty"` // node that the stage is in already
@@ -99,7 +101,7 @@ func startStage(cfg *Config) (*stage, error) {
 	if nice == 0 {
 		nice = DefaultNice
 	}
-	b, err := json.Marshal(order{Mark: cfg.Fabric + "/" + cfg.Node, NetNS: cfg.NetNS, SysfsDir: cfg.SysfsDir, Argv: cfg.Argv, Nice: nice})
+	b, err := json.Marshal(order{Mark: cfg.Fabric + "/" + cfg.Node, NetNS: cfg.NetNS, SysfsDir: cfg.SysfsDir, Kernel: cfg.Kernel, Argv: cfg.Argv, Nice: nice})
 	if err == nil {
 		err = writeAll(s.conn, b)
 	}
@@ -181,7 +183,7 @@ func (s *stage) prepared() (nested bool, listener int, err error) {
 		return false, -1, err
 	case r.Error != "":
 		return false, -1, &stageError{text: r.Error, status: r.Status, nested: r.Other != ""}
-	case !r.Nested && fd < 0:
+	case !r.Nested && !r.Plain && fd < 0:
 		return false, -1, errors.New("the stage sent no listener")
 	}
 	return r.Nested, fd, nil

@@ -71,6 +71,20 @@ func bindEtc(netns string) error {
 	return nil
 }
 
+// mountView shows the node's devices and no others.
+func (o *order) mountView() error {
+	if o.Kernel != nil {
+		if err := o.Kernel.mountClasses(); err != nil {
+			return err
+		}
+		return o.Kernel.mountDevices(o.Mark)
+	}
+	if err := mountClasses(o.SysfsDir); err != nil {
+		return err
+	}
+	return mountDevices(o.SysfsDir, o.Mark)
+}
+
 // mountClasses shows the directories of sysfsDir as /sys/class/NAME, read-only.
 func mountClasses(sysfsDir string) error {
 	list, err := os.ReadDir(sysfsDir)
@@ -104,24 +118,18 @@ func mountClasses(sysfsDir string) error {
 // is /dev/null: rdma-core wants a character device with the number that sysfs
 // states, and the first command on it is what replaces it.
 func mountDevices(sysfsDir, mark string) error {
-	const dir = "/dev/infiniband"
 	list, err := os.ReadDir(filepath.Join(sysfsDir, "infiniband_verbs"))
 	if err != nil {
 		return fmt.Errorf("verbs devices: %w", err)
 	}
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		if err := overlay("/dev", []string{"infiniband"}); err != nil {
-			return err
-		}
-	}
-	if err := unix.Mount("cnuas", dir, "tmpfs", unix.MS_NOEXEC|unix.MS_NOSUID, "mode=755,size=64k"); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+	if err := emptyDevices(); err != nil {
+		return err
 	}
 	for _, e := range list {
 		if !strings.HasPrefix(e.Name(), "uverbs") {
 			continue
 		}
-		to := filepath.Join(dir, e.Name())
+		to := filepath.Join(devDir, e.Name())
 		if err := os.WriteFile(to, nil, 0o666); err != nil {
 			return fmt.Errorf("verbs devices: %w", err)
 		}
@@ -129,6 +137,26 @@ func mountDevices(sysfsDir, mark string) error {
 			return fmt.Errorf("%s: %w", to, err)
 		}
 	}
+	return mountMarker(mark)
+}
+
+// devDir is where programs look for the devices.
+const devDir = "/dev/infiniband"
+
+// emptyDevices puts an empty directory over devDir.
+func emptyDevices() error {
+	if st, err := os.Stat(devDir); err != nil || !st.IsDir() {
+		if err := overlay("/dev", []string{"infiniband"}); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("cnuas", devDir, "tmpfs", unix.MS_NOEXEC|unix.MS_NOSUID, "mode=755,size=64k"); err != nil {
+		return fmt.Errorf("%s: %w", devDir, err)
+	}
+	return nil
+}
+
+func mountMarker(mark string) error {
 	if err := os.WriteFile(marker, []byte(mark), 0o444); err != nil {
 		return fmt.Errorf("verbs devices: %w", err)
 	}
