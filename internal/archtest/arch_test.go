@@ -36,6 +36,7 @@ var layers = map[string]int{
 	"switch":            3,
 	"switch/ether":      4,
 	"hca":               4,
+	"hca/cc":            0, // of HCAs and of NICs that stand in for a kernel
 	"internal/capture":  4,
 	"internal/dissect":  5,
 	"internal/topology": 4,

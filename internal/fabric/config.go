@@ -21,13 +21,18 @@ func scheduler(q *topology.QoS) qdisc.Config {
 }
 
 func nicConfig(n *topology.Node, i *topology.Interface) nic.Config {
-	return nic.Config{
+	c := nic.Config{
 		Name:       n.Name + ":" + i.Name,
 		MAC:        i.MAC,
 		Classifier: classifier(&n.QoS),
 		Scheduler:  scheduler(&n.QoS),
 		IgnorePFC:  n.IgnorePFC,
 	}
+	if n.Stack == topology.StackRXE {
+		c.RoCE = &nic.RoCERule{DSCP: n.RoCEDSCP, ECT: true}
+		c.Congestion = &nic.Congestion{CNPDSCP: n.CNPDSCP}
+	}
+	return c
 }
 
 func linkConfig(l *topology.Link) link.Config {

@@ -110,10 +110,28 @@ func (i *Interface) snapshot() status.Interface {
 	for _, a := range i.Spec.Addrs {
 		s.Addresses = append(s.Addresses, a.String())
 	}
+	s.KernelRoCE = kernelRoCE(&c)
 	if i.hca != nil {
 		s.RDMA = rdma(i.hca)
 	}
 	return s
+}
+
+// kernelRoCE is what the NIC did to and for the kernel's RoCE.
+func kernelRoCE(c *nic.Counters) map[string]uint64 {
+	var m map[string]uint64
+	for _, x := range []struct {
+		name string
+		n    uint64
+	}{{"rewritten", c.Rewritten}, {"ecn_marked", c.ECNMarked}, {"cnp_sent", c.CNPSent}, {"cnp_received", c.CNPReceived}, {"cnp_unknown_flow", c.CNPUnknownFlow}} {
+		if x.n != 0 {
+			if m == nil {
+				m = map[string]uint64{}
+			}
+			m[x.name] = x.n
+		}
+	}
+	return m
 }
 
 func rdma(d *hca.Device) *status.RDMA {

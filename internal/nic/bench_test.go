@@ -76,6 +76,7 @@ type peer struct {
 	port   *link.Port
 	pause  link.Pause
 	record bool
+	see    func(*frame.Frame) // of every frame that is not PFC
 	got    []string
 	frames [2][8]int // HCA, kernel; by priority
 	bytes  [2][8]int64
@@ -91,6 +92,9 @@ func (p *peer) Receive(_ int, f *frame.Frame) {
 		c := f.Meta.Layers.DSCP() >> 3
 		p.frames[k][c]++
 		p.bytes[k][c] += int64(f.Len)
+		if p.see != nil {
+			p.see(f)
+		}
 		if p.record {
 			p.got = append(p.got, fmt.Sprintf("%s%d", []string{"h", "k"}[k], c))
 		}

@@ -39,7 +39,7 @@ func (c *Count) add(f *frame.Frame) {
 
 // Counters of a NIC. What the link counts is in link.Port and link.Pause.
 type Counters struct {
-	TxHost   [8]Count // sent for the kernel, by priority
+	TxHost   [8]Count // sent for the kernel, by priority, CNPs included
 	TxSource [8]Count // sent for the HCA, by priority
 	FromHost Count    // taken from the kernel
 	HostPeak int64    // most bytes of the kernel that ever waited
@@ -51,6 +51,14 @@ type Counters struct {
 	TxPFC    uint64 // by Storm
 
 	PauseSent [8]uint64 // PFC frames of Storm that stopped the priority
+
+	Rewritten uint64 // frames of the kernel that got DSCP or ECT from the RoCERule
+
+	// Of the congestion points, see Congestion.
+	ECNMarked      uint64 // RoCE frames for the kernel that carried the CE mark
+	CNPSent        uint64 // CNPs that answered them
+	CNPUnknownFlow uint64 // marks not answered: the sender's queue pair is not known (yet)
+	CNPReceived    uint64 // CNPs for the kernel, which end in the NIC
 
 	TxDrops [NumDropReasons]uint64 // of the kernel's frames, before they left
 	RxDrops [NumDropReasons]uint64 // of frames that arrived
@@ -82,10 +90,11 @@ func (n *NIC) Conservation() error {
 		tx += c.TxDrops[r]
 		rx += c.RxDrops[r]
 	}
-	if c.FromHost.Frames != sent+waits+tx {
-		return fmt.Errorf("nic %s: the kernel gave %d frames, of which %d were sent, %d wait, %d were dropped", n.cfg.Name, c.FromHost.Frames, sent, waits, tx)
+	if in := c.FromHost.Frames + c.CNPSent; in != sent+waits+tx {
+		return fmt.Errorf("nic %s: the kernel gave %d frames and %d CNPs were made, of which %d were sent, %d wait, %d were dropped",
+			n.cfg.Name, c.FromHost.Frames, c.CNPSent, sent, waits, tx)
 	}
-	if got := c.RxHost.Frames + c.RxSource.Frames + c.RxPFC; c.Received.Frames != got+rx {
+	if got := c.RxHost.Frames + c.RxSource.Frames + c.RxPFC + c.CNPReceived; c.Received.Frames != got+rx {
 		return fmt.Errorf("nic %s: %d frames arrived, %d were used, %d dropped", n.cfg.Name, c.Received.Frames, got, rx)
 	}
 	return nil

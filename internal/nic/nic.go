@@ -48,6 +48,9 @@ type Config struct {
 	Scheduler  qdisc.Config
 	HostBuffer int64 // bytes of kernel frames held before Accepts is false; 0: DefaultHostBuffer
 	IgnorePFC  bool  // a sick NIC that does not stop; received PFC is counted all the same
+
+	RoCE       *RoCERule   // what RoCE frames of the kernel get; nil: they leave as they came
+	Congestion *Congestion // congestion points for the kernel's RoCE; nil: none
 }
 
 // NIC is one port of a node; it implements link.Device and link.LinkWatcher.
@@ -69,8 +72,9 @@ type NIC struct {
 	choosing bool // in Dequeue
 	kicked   bool // Kick was called meanwhile
 
-	storm storm
-	count Counters
+	storm  storm
+	points *points // nil unless configured
+	count  Counters
 }
 
 // New returns a NIC that is not connected to a link. It panics if the
@@ -91,6 +95,9 @@ func New(e *sim.Engine, pool *frame.Pool, cfg Config) *NIC {
 	n.pause.Ignore = cfg.IgnorePFC
 	n.sched.Init(cfg.Scheduler)
 	n.storm.init(n)
+	if cfg.Congestion != nil {
+		n.points = newPoints(n, *cfg.Congestion)
+	}
 	return n
 }
 

@@ -25,6 +25,9 @@ func (n *NIC) Receive(_ int, f *frame.Frame) {
 			n.src.Receive(f)
 			return
 		}
+		if l.RoCE && n.points != nil && n.points.arrived(f) {
+			return
+		}
 	case d[0]&1 != 0: // group address, the broadcast address included
 	default:
 		n.dropRx(f, DropOtherMAC)

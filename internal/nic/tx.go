@@ -23,8 +23,20 @@ func (n *NIC) FromHost(f *frame.Frame) {
 		n.dropTx(f, DropLinkDown)
 		return
 	}
-	p := n.cfg.Classifier.Priority(&f.Meta.Layers)
-	f.Meta.Priority, f.Meta.Host, f.Meta.Queued = p, true, n.port.Proc().Now()
+	f.Meta.Host = true
+	if n.cfg.RoCE != nil && n.cfg.RoCE.apply(f) {
+		n.count.Rewritten++
+	}
+	if n.points != nil && f.Meta.Layers.RoCE {
+		n.points.sends(f)
+	}
+	n.enqueue(f, n.cfg.Classifier.Priority(&f.Meta.Layers))
+	n.Kick()
+}
+
+// enqueue puts a frame behind those of the kernel.
+func (n *NIC) enqueue(f *frame.Frame, p uint8) {
+	f.Meta.Priority, f.Meta.Queued = p, n.port.Proc().Now()
 	n.queue[p].Push(f)
 	n.waiting |= 1 << p
 	n.held += int64(f.Len)
@@ -32,7 +44,6 @@ func (n *NIC) FromHost(f *frame.Frame) {
 	if n.held >= n.cfg.HostBuffer {
 		n.full = true
 	}
-	n.Kick()
 }
 
 // Accepts tells whether the kernel's frames should be read on. It becomes false

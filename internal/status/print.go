@@ -92,6 +92,19 @@ func (f *Fabric) printRDMA(w io.Writer) {
 			fmt.Fprintln(w)
 		}
 	}
+	for _, node := range f.Nodes {
+		for _, i := range node.Interfaces {
+			if len(i.KernelRoCE) == 0 {
+				continue
+			}
+			n++
+			fmt.Fprintf(w, "  %s: RoCE of the kernel:", i.Name)
+			for _, k := range keys(i.KernelRoCE) {
+				fmt.Fprintf(w, " %s=%d", k, i.KernelRoCE[k])
+			}
+			fmt.Fprintln(w)
+		}
+	}
 	if n > 0 {
 		fmt.Fprintln(w)
 	}

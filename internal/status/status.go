@@ -92,6 +92,15 @@ type Interface struct {
 	Ring      Ring     `json:"kernel_ring"`
 	Mirrored  bool     `json:"mirrored"` // somebody captures in the namespace: the HCA's frames are shown
 	RDMA      *RDMA    `json:"rdma,omitempty"`
+	// KernelRoCE counts what the NIC did for the RoCE of a node's kernel
+	// (stack "rxe"); only what is above zero:
+	//
+	//	rewritten         frames that got the node's DSCP or ECT(0)
+	//	ecn_marked        frames for the kernel that carried the CE mark
+	//	cnp_sent          congestion notifications that answered them
+	//	cnp_unknown_flow  marks not answered: the sender's queue pair is not known
+	//	cnp_received      congestion notifications for the kernel, which end in the NIC
+	KernelRoCE map[string]uint64 `json:"kernel_roce,omitempty"`
 }
 
 // Ring is what was lost between the node's kernel and its NIC.
