@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnuas/internal/control"
 	"cnuas/internal/daemon"
@@ -13,7 +14,7 @@ import (
 const faultForms = `one of
   cnuas fault link PORT down|up
   cnuas fault loss PORT PROBABILITY
-  cnuas fault storm NODE:PORT --priority 3 --duty 100%
+  cnuas fault storm NODE:PORT --priority 3 --duty 100% [--for 100ms]
   cnuas fault clear`
 
 func (a *app) fault(args []string) error {
@@ -21,6 +22,7 @@ func (a *app) fault(args []string) error {
 	fabric := fs.String("fabric", "", "name of the fabric, if several are up")
 	prio := fs.String("priority", "3", "storm: priorities to stop, 0 to 7, separated by commas, or all")
 	duty := fs.String("duty", "100%", "storm: share of the time for which they are stopped; 0 ends the storm")
+	length := fs.String("for", "", "storm: let it end by itself after so much simulated time, such as 100ms")
 	pos, err := a.parse(fs, args)
 	if err != nil {
 		return err
@@ -29,6 +31,13 @@ func (a *app) fault(args []string) error {
 		return usageError("say which: %s", faultForms)
 	}
 	req := daemon.FaultArgs{Kind: pos[0]}
+	if *length != "" {
+		d, err := time.ParseDuration(*length)
+		if err != nil || d <= 0 || pos[0] != "storm" {
+			return usageError(`--for %q: a storm can last for a time above 0, such as "100ms"`, *length)
+		}
+		req.ForNS = d.Nanoseconds()
+	}
 	switch {
 	case pos[0] == "clear" && len(pos) == 1:
 	case pos[0] == "link" && len(pos) == 3 && (pos[2] == "up" || pos[2] == "down"):

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"cnuas/internal/control"
 	"cnuas/internal/fabric"
 	"cnuas/internal/launch"
+	"cnuas/internal/sim"
 )
 
 // Operations of the control socket.
@@ -41,6 +43,7 @@ type FaultArgs struct {
 	Up         bool    `json:"up,omitempty"`         // link
 	Share      float64 `json:"share,omitempty"`      // loss probability, storm duty; 0 to 1
 	Priorities uint8   `json:"priorities,omitempty"` // storm; bit n for priority n
+	ForNS      int64   `json:"for_ns,omitempty"`     // storm: ends by itself after so many simulated nanoseconds; 0: does not
 }
 
 // CaptureArgs ask for the frames at some ports; the stream of package capture
@@ -127,7 +130,20 @@ func (d *Daemon) nodeNames() string {
 }
 
 func stormed(a FaultArgs) string {
-	return fmt.Sprintf("the NIC at %s stops its switch for %s of the time", a.Port, fabric.Percent(a.Share))
+	s := fmt.Sprintf("the NIC at %s stops its switch for %s of the time", a.Port, fabric.Percent(a.Share))
+	if a.ForNS > 0 {
+		s += fmt.Sprintf(", for %v of simulated time", time.Duration(a.ForNS))
+	}
+	return s
+}
+
+// simDuration is so many nanoseconds, or sim.Forever if they are more than
+// simulated time can count.
+func simDuration(ns int64) sim.Time {
+	if ns > int64(sim.Forever/sim.Nanosecond) {
+		return sim.Forever
+	}
+	return sim.Time(max(ns, -1)) * sim.Nanosecond
 }
 
 func (d *Daemon) fault(a FaultArgs) (string, error) {
@@ -142,7 +158,7 @@ func (d *Daemon) fault(a FaultArgs) (string, error) {
 			err = d.fab.SetLoss(a.Port, a.Share)
 			done = fmt.Sprintf("%s loses %s of the frames that it sends", a.Port, fabric.Percent(a.Share))
 		case "storm":
-			err = d.fab.Storm(a.Port, a.Priorities, a.Share)
+			err = d.fab.Storm(a.Port, a.Priorities, a.Share, simDuration(a.ForNS))
 			done = fmt.Sprintf("the storm at %s has ended", a.Port)
 			if a.Share > 0 {
 				done = stormed(a)

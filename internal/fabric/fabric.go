@@ -29,7 +29,6 @@ type Fabric struct {
 	nodes    []*Node
 	switches []*ether.Switch
 	ports    map[string]*link.Port
-	storms   map[string]string // descriptions by port
 }
 
 // Node is a host of the fabric.
@@ -67,7 +66,6 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 		Pool:   &frame.Pool{},
 		Batch:  o.Batch,
 		ports:  map[string]*link.Port{},
-		storms: map[string]string{},
 	}
 	for i := range s.Nodes {
 		f.addNode(&s.Nodes[i], o)

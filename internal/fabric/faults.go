@@ -7,6 +7,7 @@ import (
 
 	"cnuas/internal/link"
 	"cnuas/internal/nic"
+	"cnuas/internal/sim"
 )
 
 // Faults that a user injects. All of them end with Clear; each is also taken
@@ -55,8 +56,9 @@ func (f *Fabric) SetLoss(port string, prob float64) error {
 }
 
 // Storm makes the NIC at a node's port stop the given priorities of its switch
-// for a share of the time, duty in [0,1]; 0 ends it.
-func (f *Fabric) Storm(port string, priorities uint8, duty float64) error {
+// for a share of the time, duty in [0,1]; 0 ends it. It ends by itself after d
+// of simulated time; d 0: it does not.
+func (f *Fabric) Storm(port string, priorities uint8, duty float64, d sim.Time) error {
 	n, err := f.nic(port)
 	if err != nil {
 		return err
@@ -64,12 +66,10 @@ func (f *Fabric) Storm(port string, priorities uint8, duty float64) error {
 	if !(duty >= 0 && duty <= 1) {
 		return fmt.Errorf("storm at %s: duty %g must be between 0 and 1", port, duty)
 	}
-	if duty == 0 {
-		delete(f.storms, port)
-	} else {
-		f.storms[port] = fmt.Sprintf("storm at %s: priority %s stopped for %s of the time", port, priorityList(priorities), Percent(duty))
+	if d < 0 {
+		return fmt.Errorf("storm at %s: it cannot last for %v; 0 is until it is ended", port, d)
 	}
-	n.Storm(priorities, duty)
+	n.Storm(priorities, duty, d)
 	return nil
 }
 
@@ -93,10 +93,9 @@ func (f *Fabric) nic(port string) (*nic.NIC, error) {
 func (f *Fabric) ClearFaults() {
 	for _, n := range f.nodes {
 		for _, i := range n.ifs {
-			i.nic.Storm(0xff, 0)
+			i.nic.Storm(0, 0, 0)
 		}
 	}
-	clear(f.storms)
 	for i := range f.Spec.Links {
 		l := &f.Spec.Links[i]
 		for _, e := range []string{l.A.Name, l.B.Name} {
@@ -121,12 +120,27 @@ func (f *Fabric) faults() []string {
 			}
 		}
 	}
-	var st []string
-	for _, s := range f.storms {
-		st = append(st, s)
+	for _, n := range f.nodes {
+		for _, i := range n.ifs {
+			if s := stormLine(i.nic, f.Engine.Now()); s != "" {
+				l = append(l, s)
+			}
+		}
 	}
-	sort.Strings(st)
-	return append(l, st...)
+	return l
+}
+
+// stormLine describes the storm that a NIC makes; empty if it makes none.
+func stormLine(n *nic.NIC, now sim.Time) string {
+	prios, duty, until := n.Storming()
+	if prios == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("storm at %s: priority %s stopped for %s of the time", n.Port().Name, priorityList(prios), Percent(duty))
+	if until != sim.Forever {
+		s += fmt.Sprintf(", until %.6g s, in %.4g ms (simulated time)", until.Seconds(), float64(until-now)/float64(sim.Millisecond))
+	}
+	return s
 }
 
 // Percent prints a share.

@@ -160,7 +160,7 @@ func TestStorm(t *testing.T) {
 	w := build(t, starTOML(2, "10Gbps", ""))
 	fl := w.add("h2", "h1", 300, 65536)
 	fl.qp.Doorbell()
-	if err := w.f.Storm("h1:eth0", 1<<3, 1); err != nil {
+	if err := w.f.Storm("h1:eth0", 1<<3, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	w.f.Engine.RunUntil(20 * sim.Millisecond)
@@ -172,7 +172,7 @@ func TestStorm(t *testing.T) {
 	if p := w.f.Snapshot().Switches[0].Ports[0]; len(p.Paused) != 1 || p.Paused[0] != 3 {
 		t.Errorf("paused now: %v", p.Paused)
 	}
-	if err := w.f.Storm("s1:1", 1<<3, 1); err == nil {
+	if err := w.f.Storm("s1:1", 1<<3, 1, 0); err == nil {
 		t.Error("a storm at a switch port was accepted")
 	}
 	w.f.ClearFaults()
@@ -182,6 +182,40 @@ func TestStorm(t *testing.T) {
 	}
 	if d, _, _ := total(w); d != 0 {
 		t.Errorf("%d drops", d)
+	}
+}
+
+// TestStormFor: a pause of a given length stops a sender for that long and no
+// longer, and is told as long as it lasts.
+func TestStormFor(t *testing.T) {
+	for _, d := range []sim.Time{100 * sim.Millisecond, sim.Second} {
+		w := build(t, starTOML(2, "10Gbps", ""))
+		w.f.Engine.RunUntil(10 * sim.Millisecond)
+		if err := w.f.Storm("h1:eth0", 1<<3, 1, d); err != nil {
+			t.Fatal(err)
+		}
+		fl := w.add("h2", "h1", 100, 65536)
+		fl.qp.Doorbell()
+		begin := w.f.Engine.Now()
+		w.f.Engine.RunUntil(begin + d/2)
+		if l := w.f.Snapshot().Faults; len(l) != 1 || !strings.HasSuffix(l[0], fmt.Sprintf("stopped for 100%% of the time, until %g s, in %g ms (simulated time)", 0.01+d.Seconds(), 500*d.Seconds())) {
+			t.Errorf("faults %q", l)
+		}
+		if fl.done != 0 {
+			t.Errorf("%d messages arrived during the pause", fl.done)
+		}
+		w.f.Engine.RunUntil(begin + d + 10*sim.Microsecond)
+		if s := w.f.Snapshot(); len(s.Faults) != 0 || s.Switches[0].Ports[0].PausedSecs[3] != d.Seconds() {
+			t.Errorf("after %v: faults %q, stopped for %v s", d, s.Faults, s.Switches[0].Ports[0].PausedSecs[3])
+		}
+		w.run(10 * sim.Second)
+		if drops, _, _ := total(w); fl.done != fl.n || drops != 0 {
+			t.Errorf("%d of %d messages, %d drops", fl.done, fl.n, drops)
+		}
+	}
+	w := build(t, starTOML(2, "10Gbps", ""))
+	if err := w.f.Storm("h1:eth0", 1<<3, 1, -1); err == nil {
+		t.Error("a storm of negative length was accepted")
 	}
 }
 

@@ -140,7 +140,7 @@ func newBench(t testing.TB, cfg Config, rate link.Rate) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		b.n.Storm(0, 0)
+		b.n.Storm(0, 0, 0)
 		b.run(sim.Second)
 		if err := b.n.Conservation(); err != nil {
 			t.Error(err)

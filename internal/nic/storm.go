@@ -14,6 +14,9 @@ type storm struct {
 	quanta uint16   // pause time in each frame
 	period sim.Time // between frames
 	duty   float64
+
+	end   sim.Timer
+	until sim.Time // sim.Forever: until it is ended
 }
 
 // stormPeriod is how often a storm that is not continuous pauses the peer. It
@@ -27,13 +30,22 @@ const (
 
 func (s *storm) init(n *NIC) {
 	s.nic = n
-	s.timer.Init(n.port.Proc(), s, 0, 0)
+	s.timer.Init(n.port.Proc(), s, stormFrame, 0)
+	s.end.Init(n.port.Proc(), s, stormEnd, 0)
 }
+
+// Kinds of events.
+const (
+	stormFrame = iota // the next pause frame is due
+	stormEnd          // the storm has lasted for as long as it should
+)
 
 // Storm makes the NIC stop the peer's priorities in prios (bit n for n) for the
 // share duty of the time, above 0 and up to 1; duty 1 never lets them send. 0
-// for either ends the storm and resumes them at once.
-func (n *NIC) Storm(prios uint8, duty float64) {
+// for either ends the storm and resumes them at once, as its end does after d;
+// d 0 or less: it has none. First pause and resume leave d apart, except that
+// each waits for a frame that is on the wire, the resume for the pause too.
+func (n *NIC) Storm(prios uint8, duty float64, d sim.Time) {
 	s := &n.storm
 	if duty <= 0 || duty != duty {
 		prios = 0
@@ -43,13 +55,23 @@ func (n *NIC) Storm(prios uint8, duty float64) {
 	}
 	s.mask, s.duty = prios, min(duty, 1)
 	s.timer.Stop()
-	if prios != 0 {
-		s.start()
+	s.end.Stop()
+	if prios == 0 {
+		return
 	}
+	s.until = sim.Forever
+	if now := n.port.Proc().Now(); d > 0 && d < sim.Forever-now {
+		s.until = now + d
+		s.end.Reset(s.until)
+	}
+	s.start()
 }
 
-// Storming returns the priorities that a storm stops now.
-func (n *NIC) Storming() uint8 { return n.storm.mask }
+// Storming returns the priorities that a storm stops now, 0 for none, the share
+// of the time, and when it ends by itself, sim.Forever for never.
+func (n *NIC) Storming() (prios uint8, duty float64, until sim.Time) {
+	return n.storm.mask, n.storm.duty, n.storm.until
+}
 
 func (s *storm) start() {
 	rate := s.nic.port.Rate()
@@ -66,11 +88,15 @@ func (s *storm) start() {
 		q := float64(s.period) * s.duty / (float64(quantum(1000)) / 1000)
 		s.quanta = uint16(min(max(q+0.5, 1), maxQuanta))
 	}
-	s.HandleEvent(s.nic.port.Proc().Now(), 0, 0)
+	s.HandleEvent(s.nic.port.Proc().Now(), stormFrame, 0)
 }
 
-// HandleEvent implements sim.Handler: the next pause frame is due.
-func (s *storm) HandleEvent(now sim.Time, _ uint32, _ uint64) {
+// HandleEvent implements sim.Handler.
+func (s *storm) HandleEvent(now sim.Time, kind uint32, _ uint64) {
+	if kind == stormEnd {
+		s.nic.Storm(0, 0, 0)
+		return
+	}
 	s.send(s.mask, s.quanta)
 	s.timer.Reset(now + s.period)
 }
