@@ -7,9 +7,11 @@ import (
 
 	"cnuas/internal/cli"
 	"cnuas/internal/launch"
+	"cnuas/internal/vm/agent"
 )
 
 func main() {
+	agent.MaybeInit()
 	launch.MaybeChild()
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

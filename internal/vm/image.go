@@ -1,0 +1,117 @@
+package vm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cavaliergopher/cpio"
+)
+
+// image is an initramfs that is being written (Linux
+// Documentation/driver-api/early-userspace/buffer-format.rst). It is not
+// compressed: it goes from memory to memory.
+type image struct {
+	w    *cpio.Writer
+	have map[string]bool // paths that are in it, without the leading slash
+}
+
+func newImage(w io.Writer) *image {
+	return &image{cpio.NewWriter(w), map[string]bool{}}
+}
+
+func (m *image) close() error { return m.w.Close() }
+
+// add writes one entry, and the directories above it, unless it is there.
+func (m *image) add(path string, mode cpio.FileMode, link string, data []byte) error {
+	name := strings.TrimPrefix(filepath.Clean("/"+path), "/")
+	if name == "" || m.have[name] {
+		return nil
+	}
+	if err := m.dir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	m.have[name] = true
+	h := &cpio.Header{Name: name, Mode: mode, Linkname: link, Size: int64(len(data))}
+	if link != "" {
+		h.Size = int64(len(link))
+	}
+	if err := m.w.WriteHeader(h); err != nil {
+		return fmt.Errorf("initramfs: %s: %w", name, err)
+	}
+	if link != "" {
+		return nil // the header has it
+	}
+	_, err := m.w.Write(data)
+	return err
+}
+
+func (m *image) dir(path string) error {
+	if path == "." || path == "/" {
+		return nil
+	}
+	return m.add(path, cpio.TypeDir|0o755, "", nil)
+}
+
+func (m *image) file(path string, mode fs.FileMode, data []byte) error {
+	return m.add(path, cpio.TypeReg|cpio.FileMode(mode.Perm()), "", data)
+}
+
+func (m *image) symlink(path, target string) error {
+	return m.add(path, cpio.TypeSymlink|0o777, target, nil)
+}
+
+// host copies a file of this machine to the same path, with the symbolic links
+// on the way to it, so that every path that leads to it here does there.
+func (m *image) host(path string) error {
+	todo := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
+	at, links := "/", 0
+	for len(todo) > 0 {
+		next := filepath.Join(at, todo[0])
+		todo = todo[1:]
+		st, err := os.Lstat(next)
+		if err != nil {
+			return err
+		}
+		if st.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if links++; links > 40 {
+			return fmt.Errorf("%s: too many symbolic links", path)
+		}
+		to, err := os.Readlink(next)
+		if err != nil {
+			return err
+		}
+		if err := m.symlink(next, to); err != nil {
+			return err
+		}
+		rest := strings.Split(strings.Trim(filepath.Clean(to), "/"), "/")
+		if filepath.IsAbs(to) {
+			at = "/"
+		}
+		if to == "/" {
+			rest = nil
+		}
+		todo = append(rest, todo...)
+	}
+	st, err := os.Stat(at)
+	switch {
+	case err != nil:
+		return err
+	case st.IsDir():
+		return m.dir(at)
+	case !st.Mode().IsRegular():
+		return errors.New(at + " is no regular file")
+	}
+	b, err := os.ReadFile(at)
+	if err != nil {
+		return err
+	}
+	return m.file(at, st.Mode(), b)
+}
