@@ -40,7 +40,7 @@ const (
 	MaxSGE      = 32
 	MaxInline   = 1024    // bytes
 	MaxMsgSize  = 1 << 30 // bytes
-	MaxRdAtomic = 16      // outstanding READs and atomics of a queue pair, each way
+	MaxRdAtomic = 128     // outstanding READs and atomics of a queue pair, each way
 	MaxGIDs     = 128
 )
 

@@ -99,7 +99,7 @@ func TestAttributes(t *testing.T) {
 		{"mtu 0", 1, func(a *hca.QPAttr) { a.PathMTU = 0 }, hca.ErrInvalid},
 		{"mtu above the port's", 1, func(a *hca.QPAttr) { a.PathMTU = 6 }, hca.ErrInvalid},
 		{"rnr timer", 1, func(a *hca.QPAttr) { a.MinRNRTimer = 32 }, hca.ErrInvalid},
-		{"dest rd atomic", 1, func(a *hca.QPAttr) { a.MaxDestRdAtomic = 17 }, hca.ErrInvalid},
+		{"dest rd atomic", 1, func(a *hca.QPAttr) { a.MaxDestRdAtomic = hca.MaxRdAtomic + 1 }, hca.ErrInvalid},
 		{"gid index empty", 1, func(a *hca.QPAttr) { a.AV.SGIDIndex = 5 }, hca.ErrNoGID},
 		{"gid index", 1, func(a *hca.QPAttr) { a.AV.SGIDIndex = 255 }, hca.ErrNoGID},
 		{"gids of two families", 1, func(a *hca.QPAttr) { a.AV.DGID = llgid(9) }, hca.ErrInvalid},
@@ -107,7 +107,7 @@ func TestAttributes(t *testing.T) {
 		{"timeout", 2, func(a *hca.QPAttr) { a.Timeout = 32 }, hca.ErrInvalid},
 		{"retry", 2, func(a *hca.QPAttr) { a.RetryCnt = 8 }, hca.ErrInvalid},
 		{"rnr retry", 2, func(a *hca.QPAttr) { a.RNRRetry = 8 }, hca.ErrInvalid},
-		{"rd atomic", 2, func(a *hca.QPAttr) { a.MaxRdAtomic = 17 }, hca.ErrInvalid},
+		{"rd atomic", 2, func(a *hca.QPAttr) { a.MaxRdAtomic = hca.MaxRdAtomic + 1 }, hca.ErrInvalid},
 	}
 	steps := []struct {
 		s hca.QPState

@@ -59,17 +59,18 @@ type responder struct {
 	recvSegs []Segment // what is left of it
 	segBuf   [MaxSGE]Segment
 
-	jobs    [MaxRdAtomic]job // READs and atomics to be answered, oldest first
+	jobs    []job // READs and atomics to be answered, oldest first; MaxRdAtomic from RTR on
 	first   int
 	n       int
-	history [MaxRdAtomic]resource // for duplicates
-	past    int                   // READs and atomics since RTR
+	history []resource // for duplicates; as many
+	past    int        // READs and atomics since RTR
 
 	slab   *frame.Slab // bytes of the jobs, in their order
 	so, se int
 }
 
 func (s *responder) begin(psn uint32) {
+	s.jobs, s.history = make([]job, MaxRdAtomic), make([]resource, MaxRdAtomic)
 	s.epsn, s.msn = psn, 0
 	s.reply, s.naked, s.halted = replyNone, false, false
 }

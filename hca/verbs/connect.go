@@ -19,7 +19,7 @@ type Path struct {
 	RetryCnt     uint8      // default 7
 	RNRRetry     uint8      // default 7: for ever
 	MinRNRTimer  uint8      // default 12: 0.64 ms
-	RdAtomic     uint8      // default hca.MaxRdAtomic
+	RdAtomic     uint8      // default 16
 	Access       hca.Access // default all remote access
 	NoRetry      bool       // RetryCnt and RNRRetry are meant as they are
 }
@@ -43,7 +43,7 @@ func Connect(a, b *QP, p Path) error {
 	}
 	def(&p.Timeout, 14)
 	def(&p.MinRNRTimer, 12)
-	def(&p.RdAtomic, hca.MaxRdAtomic)
+	def(&p.RdAtomic, 16)
 	if !p.NoRetry {
 		def(&p.RetryCnt, 7)
 		def(&p.RNRRetry, 7)
