@@ -14,8 +14,8 @@ const (
 	// replyWindow bounds how far the kernel's replies lag behind requests:
 	// rdma_rxe leaves 128 packets unacknowledged, the HCA of this project 256.
 	replyWindow = 512
-	// requestWindow bounds how far its requests run ahead of replies: 16 READs
-	// of 2 MiB in packets of 4 KiB.
+	// requestWindow bounds how far its requests run ahead of replies: rdma_rxe
+	// has up to 128 READs under way, here of 256 KiB in packets of 4 KiB.
 	requestWindow = 8192
 )
 
