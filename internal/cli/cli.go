@@ -53,7 +53,7 @@ func usageError(format string, args ...any) error {
 
 func commands() []command {
 	return []command{
-		{"up", "FILE|NAME [--scale S] [--foreground]", "bring a fabric up", false, (*app).up},
+		{"up", "FILE|NAME [--scale S] [--vm] [--foreground]", "bring a fabric up", false, (*app).up},
 		{"down", "[NAME | --all]", "take a fabric down, or remove what a dead daemon left", false, (*app).down},
 		{"status", "[NAME] [--json]", "nodes, links, ports, counters and the fidelity verdict", false, (*app).status},
 		{"exec", "NODE -- PROGRAM [ARG...]", "run a program in a node, with its network and its verbs devices", false, (*app).exec},
@@ -61,6 +61,7 @@ func commands() []command {
 		{"fault", "link|loss|storm|clear ...", "take a link down, lose frames, make a NIC sick", false, (*app).fault},
 		{"lint", "FILE...", "check topology files without starting anything", false, (*app).lint},
 		{"topologies", "[NAME]", "list the topologies inside the program, or print one", false, (*app).topologies},
+		{"vm", "run|shell|fetch ...", "a lab VM: a Linux with RDMA drivers, for a command or a shell", false, (*app).vm},
 		{"doctor", "", "what this machine can do, and the remedy where it cannot", false, (*app).doctor},
 		{"version", "", "print the version", false, (*app).version},
 		{"daemon", "FILE", "the process behind a fabric; started by up", true, (*app).daemon},

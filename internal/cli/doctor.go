@@ -3,10 +3,13 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"cnuas/internal/host"
+	"cnuas/internal/rdma"
 	"cnuas/internal/seccomp"
+	"cnuas/internal/vm"
 )
 
 // doctor prints one line per thing that a fabric needs or can use.
@@ -34,7 +37,7 @@ func (a *app) doctor(args []string) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, name, detail)
 	}
-	for _, c := range host.Probe() {
+	for _, c := range slices.Concat(host.Probe(), rdma.Checks(), vm.Probe()) {
 		line(c.Name, c.OK, c.Need, c.Detail, c.Remedy)
 	}
 	for _, c := range seccomp.Probe() {

@@ -3,6 +3,7 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"strconv"
 
 	"cnuas/internal/control"
 	"cnuas/internal/daemon"
@@ -41,6 +42,13 @@ func (a *app) exec(args []string) error {
 	var r daemon.ExecReply
 	if err := control.Call(c, daemon.OpExec, daemon.ExecArgs{Node: node}, &r); err != nil {
 		return &exitError{exitExecErr, err}
+	}
+	if r.VM {
+		status, err := a.execLab(c, r.SelfContained, append([]string{"cnuas", "exec", "--nice", strconv.Itoa(*nice), node, "--"}, argv...))
+		if status != 0 || err != nil {
+			return &exitError{status, err}
+		}
+		return nil
 	}
 	status, err := launch.Exec(launch.Config{
 		Conn: c, Fabric: name, Node: node, NetNS: r.NetNS, SysfsDir: r.SysfsDir, Kernel: r.Kernel, Argv: argv, Nice: *nice,

@@ -7,6 +7,7 @@ import (
 	"cnuas/internal/daemon"
 	"cnuas/internal/status"
 	"cnuas/internal/topology"
+	"cnuas/internal/vm"
 )
 
 // warn prints what is questionable about a topology, and the scale that this
@@ -24,6 +25,7 @@ func (a *app) up(args []string) error {
 	fs := flag.NewFlagSet("up", flag.ContinueOnError)
 	foreground := fs.Bool("foreground", false, "stay, and take the fabric down when interrupted")
 	scale := fs.Float64("scale", 1, "run the fabric this many times slower than the wall clock")
+	lab := labOptions(fs)
 	pos, err := a.parse(fs, args)
 	if err != nil {
 		return err
@@ -39,14 +41,31 @@ func (a *app) up(args []string) error {
 		a.warn(s)
 	}
 	cfg := daemon.Config{Spec: s, Scale: *scale, Log: a.err}
+	var v *vm.Config
+	if lab.on {
+		if v, err = a.prepareLab(lab, s); err != nil {
+			return err
+		}
+	} else if lab.given(fs) {
+		return usageError("--kernel, --cpus, --memory, --self-contained and --with are about the lab VM: say --vm too")
+	}
+	if *foreground && v != nil {
+		return daemon.RunVM(cfg, pos[0], *v, func(*daemon.Ready) {
+			fmt.Fprintf(a.out, "fabric %s is up in a lab VM; interrupt to take it down\n", s.Name)
+		})
+	}
 	if *foreground {
 		return daemon.Run(cfg, func(*daemon.Ready) { fmt.Fprintf(a.out, "fabric %s is up; interrupt to take it down\n", s.Name) })
 	}
-	r, err := daemon.Start(cfg, pos[0])
+	r, err := daemon.Start(*scale, pos[0], lab.args()...)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "fabric %s is up: %s in %.2f s\n", s.Name, status.Extent(len(s.Nodes), len(s.Switches), len(s.Links)), r.Seconds)
+	where := ""
+	if v != nil {
+		where = " in a lab VM"
+	}
+	fmt.Fprintf(a.out, "fabric %s is up%s: %s in %.2f s\n", s.Name, where, status.Extent(len(s.Nodes), len(s.Switches), len(s.Links)), r.Seconds)
 	n := s.Nodes[0].Name
 	fmt.Fprintf(a.out, "  cnuas exec %s -- PROGRAM    cnuas status    cnuas down %s\n", n, s.Name)
 	return nil
@@ -57,6 +76,7 @@ func (a *app) daemon(args []string) error {
 	fs := flag.NewFlagSet("daemon", flag.ContinueOnError)
 	scale := fs.Float64("scale", 1, "")
 	fd := fs.Int("ready-fd", -1, "descriptor on which to tell when the fabric is up")
+	lab := labOptions(fs)
 	pos, err := a.parse(fs, args)
 	if err != nil {
 		return err
@@ -64,7 +84,13 @@ func (a *app) daemon(args []string) error {
 	if len(pos) != 1 || *fd < 0 {
 		return usageError("started by cnuas up")
 	}
-	return daemon.Background(pos[0], *scale, *fd, a.err)
+	var v *vm.Config
+	if lab.on {
+		if v, err = lab.config(a.err); err != nil {
+			return err
+		}
+	}
+	return daemon.Background(pos[0], *scale, *fd, v, a.err)
 }
 
 func (a *app) down(args []string) error {

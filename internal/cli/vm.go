@@ -47,6 +47,7 @@ type vmOptions struct {
 	selfContained bool
 	with, out     stringList
 	tty           bool
+	fabric        string
 }
 
 // vmFlags reads the options, which end at the first other argument or "--".
@@ -61,6 +62,7 @@ func (a *app) vmFlags(name string, args []string) (*vmOptions, []string, error) 
 	fs.Var(&o.out, "out", "`GUEST[:HOST]`: copy this file out of the VM when the command has ended; can be repeated")
 	out, _ := a.out.(*os.File)
 	fs.BoolVar(&o.tty, "tty", isTerminal(a.in) && isTerminal(out), "give the command a terminal")
+	fs.StringVar(&o.fabric, "fabric", "", "use the VM of this `fabric`, which is up, instead of a new one")
 	fs.SetOutput(a.err)
 	fs.Usage = func() {
 		fmt.Fprint(a.err, vmUsage)
@@ -145,6 +147,9 @@ func (a *app) inVM(o *vmOptions, c agent.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.fabric != "" {
+		return a.inFabricVM(o, c, outs)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	m, err := a.bootVM(ctx, o)
@@ -158,7 +163,7 @@ func (a *app) inVM(o *vmOptions, c agent.Command) (err error) {
 	}()
 	c.Env = vmEnv()
 	if !o.selfContained {
-		c.Dir, _ = os.Getwd() // the VM has the same files
+		c.Dir = sharedDir()
 	}
 	open := func() (io.ReadWriteCloser, error) { return m.Open() }
 	stop() // from here the command gets the signals

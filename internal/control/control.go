@@ -45,6 +45,10 @@ func Dial(path string) (*net.UnixConn, error) {
 	return c, nil
 }
 
+// Send sends a request on a connection of any kind, without waiting for the
+// answer.
+func Send(w io.Writer, r Request) error { return writeLine(w, r) }
+
 // Call sends a request on c and decodes the answer's data into out, which may
 // be nil. The connection stays open.
 func Call(c *net.UnixConn, op string, args, out any) error {

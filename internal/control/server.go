@@ -25,6 +25,7 @@ type Server struct {
 	l        *net.UnixListener
 	path     string
 	handlers map[string]Handler
+	relay    func(Request, *net.UnixConn)
 
 	mu     sync.Mutex
 	conns  map[*net.UnixConn]bool
@@ -47,6 +48,13 @@ func Listen(path string) (*Server, error) {
 
 // Handle registers the handler of an operation; before Serve.
 func (s *Server) Handle(op string, h Handler) { s.handlers[op] = h }
+
+// Relay registers what serves all operations without a handler; before Serve.
+// It answers on the connection itself, which is closed when it returns.
+func (s *Server) Relay(f func(Request, *net.UnixConn)) { s.relay = f }
+
+// Refuse answers a request with an error; for what Relay registered.
+func Refuse(c *net.UnixConn, err error) { writeLine(c, Response{Error: err.Error()}) }
 
 // Serve accepts connections until Close, each in a goroutine of its own.
 func (s *Server) Serve() error {
@@ -85,6 +93,10 @@ func (s *Server) one(c *net.UnixConn) {
 		return
 	}
 	h := s.handlers[req.Op]
+	if h == nil && s.relay != nil {
+		s.relay(req, c)
+		return
+	}
 	if h == nil {
 		writeLine(c, Response{Error: fmt.Sprintf("operation %q is unknown to this daemon: is the command line of another version?", req.Op)})
 		return

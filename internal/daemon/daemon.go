@@ -257,6 +257,9 @@ func (d *Daemon) status() *status.Fabric {
 			s.Nodes[i].Interfaces[j].Ring = rings[i][j]
 		}
 		s.Nodes[i].Programs = n.programs()
+		if n.kernel != nil {
+			n.kernel.tell(&s.Nodes[i])
+		}
 	}
 	st := d.loop.Stats()
 	e := &s.Engine

@@ -31,9 +31,11 @@ type ExecArgs struct {
 
 // ExecReply tells where the node's namespace and its verbs devices are.
 type ExecReply struct {
-	NetNS    string                `json:"netns"`
-	SysfsDir string                `json:"sysfs,omitempty"`  // of the emulated devices
-	Kernel   *launch.KernelDevices `json:"kernel,omitempty"` // instead: the kernel's own
+	VM            bool                  `json:"vm,omitempty"`             // the node is in a lab VM: a stream of package agent follows
+	SelfContained bool                  `json:"self_contained,omitempty"` // the VM sees nothing of this machine
+	NetNS         string                `json:"netns"`
+	SysfsDir      string                `json:"sysfs,omitempty"`  // of the emulated devices
+	Kernel        *launch.KernelDevices `json:"kernel,omitempty"` // instead: the kernel's own
 }
 
 // FaultArgs ask for one fault; see the command line for the kinds.

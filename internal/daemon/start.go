@@ -13,11 +13,13 @@ import (
 
 	"cnuas/internal/launch"
 	"cnuas/internal/topology"
+	"cnuas/internal/vm"
 )
 
 // Start brings the fabric up in a process of its own and returns when it is
-// up. arg is the topology as the user named it.
-func Start(cfg Config, arg string) (*Ready, error) {
+// up. arg is the topology as the user named it; more are options of the daemon
+// command.
+func Start(scale float64, arg string, more ...string) (*Ready, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -34,7 +36,8 @@ func Start(cfg Config, arg string) (*Ready, error) {
 	}
 	defer os.Remove(log.Name())
 	defer log.Close()
-	c := exec.Command(self, "daemon", "--scale", strconv.FormatFloat(cfg.Scale, 'g', -1, 64), "--ready-fd", "3", arg)
+	args := append([]string{"daemon", "--scale", strconv.FormatFloat(scale, 'g', -1, 64), "--ready-fd", "3"}, more...)
+	c := exec.Command(self, append(args, "--", arg)...)
 	c.Stdout, c.Stderr = log, log
 	c.ExtraFiles = []*os.File{w}
 	// A fabric that is brought up from a program of another one is no program
@@ -63,8 +66,9 @@ func Start(cfg Config, arg string) (*Ready, error) {
 }
 
 // Background is the other side of Start: the daemon's process. It tells on
-// descriptor fd when the fabric is up, or why it is not.
-func Background(arg string, scale float64, fd int, log io.Writer) error {
+// descriptor fd when the fabric is up, or why it is not. A vm that is not nil
+// runs the fabric in a lab VM.
+func Background(arg string, scale float64, fd int, v *vm.Config, log io.Writer) error {
 	syscall.CloseOnExec(fd)
 	pipe := os.NewFile(uintptr(fd), "ready")
 	told := false
@@ -75,10 +79,16 @@ func Background(arg string, scale float64, fd int, log io.Writer) error {
 	}
 	spec, err := topology.Load(arg)
 	if err == nil {
-		err = Run(Config{Spec: spec, Scale: scale, Log: log}, func(r *Ready) {
+		cfg := Config{Spec: spec, Scale: scale, Log: log}
+		ready := func(r *Ready) {
 			keepLog(spec.Name)
 			tell(r)
-		})
+		}
+		if v != nil {
+			err = RunVM(cfg, arg, *v, ready)
+		} else {
+			err = Run(cfg, ready)
+		}
 	}
 	if err != nil && !told {
 		tell(&Ready{Error: err.Error()})

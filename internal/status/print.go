@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"sort"
@@ -13,6 +14,9 @@ func (f *Fabric) Print(w io.Writer) {
 	fmt.Fprintf(w, "fabric %s: %s", f.Name, Extent(len(f.Nodes), len(f.Switches), len(f.Links)))
 	if f.PID != 0 {
 		fmt.Fprintf(w, ", daemon %d, up %s", f.PID, seconds(f.Seconds))
+	}
+	if f.VM != nil {
+		fmt.Fprintf(w, ", in a lab VM (Linux %s, %s)", f.VM.Kernel, f.VM.Accelerator)
 	}
 	if f.Scale != 1 {
 		fmt.Fprintf(w, ", scale %g (rates divided, times multiplied)", f.Scale)
@@ -69,12 +73,16 @@ func (f *Fabric) printRDMA(w io.Writer) {
 				continue
 			}
 			if n == 0 {
-				fmt.Fprintln(t, "DEVICE\tMTU\tQPS\tPROGRAMS\tGID (index, all RoCE v2)")
+				fmt.Fprintln(t, "DEVICE\tMTU\tQPS\tPROGRAMS\tGID (index, RoCE v2)")
 			}
 			n++
 			var g []string
 			for _, x := range r.GIDs {
-				g = append(g, fmt.Sprintf("%d %s", x.Index, x.GID))
+				s := fmt.Sprintf("%d %s", x.Index, x.GID)
+				if x.Type != "RoCE v2" {
+					s += " (" + cmp.Or(x.Type, "iWARP") + ")"
+				}
+				g = append(g, s)
 			}
 			fmt.Fprintf(t, "%s:%s\t%d\t%d\t%d\t%s\n", node.Name, r.Device, r.ActiveMTU, r.QPs, node.Programs, strings.Join(g, ", "))
 		}

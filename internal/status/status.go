@@ -15,7 +15,14 @@ type Fabric struct {
 	Nodes    []Node   `json:"nodes"`
 	Switches []Switch `json:"switches"`
 	Links    []Link   `json:"links"`
-	Faults   []string `json:"faults"` // injected and still active
+	Faults   []string `json:"faults"`       // injected and still active
+	VM       *VM      `json:"vm,omitempty"` // if the fabric runs in a lab VM
+}
+
+// VM is the lab VM that a fabric runs in.
+type VM struct {
+	Kernel      string `json:"kernel"`      // its release
+	Accelerator string `json:"accelerator"` // "kvm", or "tcg": emulated, many times slower
 }
 
 // Engine says how well the engine keeps up with the clock.

@@ -56,24 +56,33 @@ func tooDeep(data []byte) int {
 // holds Problems, errors and warnings, if the file is at fault; warnings alone
 // are in Spec.Warnings.
 func Load(path string) (*Spec, error) {
-	data, err := os.ReadFile(path)
-	file := path
-	if errors.Is(err, fs.ErrNotExist) && filepath.Base(path) == path {
-		name := strings.TrimSuffix(path, ".toml")
-		if shipped, e := topologies.Files.ReadFile(name + ".toml"); e == nil {
-			data, err, file = shipped, nil, name+".toml"
-		} else {
-			return nil, fmt.Errorf("topology %s: no such file, and none of that name is shipped (%s)", path, suggest(name, Shipped()))
-		}
-	}
+	file, data, err := Source(path)
 	if err != nil {
-		return nil, fmt.Errorf("topology %s: %w", path, errors.Unwrap(err))
+		return nil, err
 	}
 	s, problems := Parse(file, data)
 	if s == nil {
 		return nil, problems
 	}
 	return s, nil
+}
+
+// Source is the text that Load reads, and the name of the file for messages.
+func Source(path string) (file string, data []byte, err error) {
+	data, err = os.ReadFile(path)
+	file = path
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(path) == path {
+		name := strings.TrimSuffix(path, ".toml")
+		if shipped, e := topologies.Files.ReadFile(name + ".toml"); e == nil {
+			data, err, file = shipped, nil, name+".toml"
+		} else {
+			return "", nil, fmt.Errorf("topology %s: no such file, and none of that name is shipped (%s)", path, suggest(name, Shipped()))
+		}
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("topology %s: %w", path, errors.Unwrap(err))
+	}
+	return file, data, nil
 }
 
 // Shipped returns the names of the topologies in the binary, sorted.
