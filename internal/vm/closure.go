@@ -50,6 +50,10 @@ func closure(path, loader string) ([]string, error) {
 		return nil, fmt.Errorf("libraries of %s: %w", path, err)
 	}
 	l, err := parseList(string(out))
+	// A library that is too old is only complained about.
+	if err == nil && strings.Contains(stderr.String(), "not found") {
+		err = errors.New(strings.TrimSpace(stderr.String()))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("libraries of %s: %w", path, err)
 	}

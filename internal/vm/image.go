@@ -26,7 +26,8 @@ func newImage(w io.Writer) *image {
 
 func (m *image) close() error { return m.w.Close() }
 
-// add writes one entry, and the directories above it, unless it is there.
+// add writes one entry, and the directories above it, unless it is there. A
+// symbolic link is a file that holds its target.
 func (m *image) add(path string, mode cpio.FileMode, link string, data []byte) error {
 	name := strings.TrimPrefix(filepath.Clean("/"+path), "/")
 	if name == "" || m.have[name] {
@@ -36,15 +37,11 @@ func (m *image) add(path string, mode cpio.FileMode, link string, data []byte) e
 		return err
 	}
 	m.have[name] = true
-	h := &cpio.Header{Name: name, Mode: mode, Linkname: link, Size: int64(len(data))}
 	if link != "" {
-		h.Size = int64(len(link))
+		data = []byte(link)
 	}
-	if err := m.w.WriteHeader(h); err != nil {
+	if err := m.w.WriteHeader(&cpio.Header{Name: name, Mode: mode, Size: int64(len(data))}); err != nil {
 		return fmt.Errorf("initramfs: %s: %w", name, err)
-	}
-	if link != "" {
-		return nil // the header has it
 	}
 	_, err := m.w.Write(data)
 	return err
