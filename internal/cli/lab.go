@@ -14,6 +14,7 @@ import (
 
 	"cnuas/internal/control"
 	"cnuas/internal/daemon"
+	"cnuas/internal/host"
 	"cnuas/internal/topology"
 	"cnuas/internal/vm"
 	"cnuas/internal/vm/agent"
@@ -117,7 +118,7 @@ func (a *app) execLab(c *net.UnixConn, selfContained bool, argv []string) (int, 
 	out, _ := a.out.(*os.File)
 	cmd := agent.Command{Argv: argv, Env: vmEnv(), TTY: isTerminal(a.in) && isTerminal(out)}
 	if !selfContained {
-		cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":"+agent.BinDir)
+		cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":"+agent.BinDir, host.EnvRunDir+"=")
 		cmd.Dir = sharedDir()
 	}
 	return a.runIn(func() (io.ReadWriteCloser, error) { return c, nil }, cmd)

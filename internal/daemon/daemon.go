@@ -280,7 +280,7 @@ func (d *Daemon) rings() [][]status.Ring {
 		l[i] = make([]status.Ring, len(n.ports))
 		for j, p := range n.ports {
 			if k, err := p.tap.Kernel(); err == nil {
-				l[i][j] = status.Ring{TxDropped: k.TxDropped}
+				l[i][j] = status.Ring{TxDropped: k.Lost()}
 			}
 		}
 	}

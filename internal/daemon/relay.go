@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 
 	"cnuas/internal/control"
+	"cnuas/internal/host"
 	"cnuas/internal/status"
 	"cnuas/internal/vm/agent"
 )
@@ -46,7 +48,7 @@ func (l *lab) inside() (stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := agent.Dial(st, Socket(l.cfg.Spec.Name)); err != nil {
+	if err := agent.Dial(st, filepath.Join(host.DefaultRunDir, l.cfg.Spec.Name, socketName)); err != nil {
 		st.Close()
 		return nil, fmt.Errorf("fabric %s in the lab VM: %w", l.cfg.Spec.Name, err)
 	}

@@ -133,7 +133,7 @@ func (k *kernel) dropped() uint64 {
 	if err != nil {
 		return k.atDown
 	}
-	return s.TxDropped
+	return s.Lost()
 }
 
 // ringLoss turns a reading of that counter into what was lost with a link.

@@ -81,9 +81,16 @@ func (d *Daemon) closeSpan() activity {
 // the processor.
 func cause(s *status.Fabric, a activity) string {
 	if a.busy < 0.7 {
-		return fmt.Sprintf("it used %.0f%% of a core, so other programs kept it from more: a quieter machine helps, or a scale of %.2g", 100*a.busy, s.Scale/(1-a.worst)*1.2)
+		return fmt.Sprintf("it used %.0f%% of a core, so other programs kept it from more: a quieter machine helps, or a scale of %.2g", 100*a.busy, faithfulScale(s.Scale, a.worst))
 	}
-	return fmt.Sprintf("a scale of %.2g or more is faithful", s.Scale/(1-a.worst)*1.2)
+	return fmt.Sprintf("a scale of %.2g or more is faithful", faithfulScale(s.Scale, a.worst))
+}
+
+// faithfulScale is the scale at which the share of time that was lost would not
+// have been, with a fifth to spare. A second that was lost altogether says only
+// that it is a large one.
+func faithfulScale(scale, share float64) float64 {
+	return scale / (1 - min(share, 0.99)) * 1.2
 }
 
 // judge fills in the verdict of a snapshot from what it shows.

@@ -52,3 +52,13 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// A second that was lost altogether must not give an infinite or negative
+// scale.
+func TestFaithfulScale(t *testing.T) {
+	for _, c := range []struct{ scale, share, want float64 }{{1, 0, 1.2}, {1, 0.5, 2.4}, {2, 0.75, 9.6}, {1, 1, 120}, {1, 1.2, 120}} {
+		if got := faithfulScale(c.scale, c.share); got < c.want*0.999 || got > c.want*1.001 {
+			t.Errorf("scale %g, %g lost: %g, want %g", c.scale, c.share, got, c.want)
+		}
+	}
+}

@@ -20,8 +20,11 @@ func runDir() string {
 	if d := os.Getenv(EnvRunDir); filepath.IsAbs(d) {
 		return filepath.Clean(d)
 	}
-	return "/run/cnuas"
+	return DefaultRunDir
 }
+
+// DefaultRunDir is RunDir where nothing else is asked for.
+const DefaultRunDir = "/run/cnuas"
 
 // stateFile is the journal's file in a fabric's directory.
 const stateFile = "state.json"

@@ -121,7 +121,9 @@ func (l *Loop) sample(sinceMark, mark bool) Stats {
 		l.mark, l.markMax = c, 0
 	}
 	return Stats{
-		Wall: c.wall - from.wall, Engine: c.engine - from.engine, Scale: l.cfg.Scale,
+		// A sleep that ends in a slip leaves the engine before where the sample
+		// during it saw the clock.
+		Wall: c.wall - from.wall, Engine: max(0, c.engine-from.engine), Scale: l.cfg.Scale,
 		Lag: c.lag, MaxLag: worst, Slip: c.slip - from.slip,
 		Slips: c.slips - from.slips, Freezes: c.freezes - from.freezes,
 		Events: c.events - from.events, Late: c.late - from.late,
