@@ -60,6 +60,9 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("topology %s: %w", s.Name, err)
 	}
+	if s.HasIB() {
+		return nil, fmt.Errorf("topology %s: InfiniBand switches are not built yet (leave out switches of kind \"ib\" and ports ib0)", s.Name)
+	}
 	f := &Fabric{
 		Spec:   s,
 		Engine: sim.NewEngine(s.Seed),

@@ -18,6 +18,9 @@ type Spec struct {
 	Links    []Link
 	Subnets  []Subnet
 
+	SMs        []SM        `json:",omitempty"` // subnet managers of the InfiniBand subnets
+	Management *Management `json:",omitempty"` // nil: no node has a management port
+
 	File     string   `json:"-"` // where it came from, for messages
 	Warnings Problems `json:"-"` // what lint found questionable
 }
@@ -26,16 +29,19 @@ type Spec struct {
 type Node struct {
 	Name       string // namespace name
 	Stack      Stack
-	Interfaces []Interface // at least one; eth0 first
+	Interfaces []Interface // Ethernet ports, eth0 first; none if the node has InfiniBand ports only
+	HCAs       []HCA       `json:",omitempty"` // InfiniBand devices
+	IBPorts    []IBPort    `json:",omitempty"` // their ports, ib0 first
 	RoCEDSCP   uint8       // 0-63: DSCP of queue pairs whose address vector has traffic class 0
 	CNPDSCP    uint8       // 0-63: DSCP of congestion notification packets
 	IgnorePFC  bool        // a station that does not obey pause frames
-	QoS        QoS         // how the NIC classifies and schedules; buffer figures are not used
+	QoS        QoS         `json:",omitzero"` // how the NIC classifies and schedules; buffer figures are not used; zero without Interfaces
 }
 
 // Interface is an Ethernet port of a node.
 type Interface struct {
 	Name     string // "eth0"
+	Device   string `json:",omitempty"` // RDMA device of a soft node, "rxe0"; see HCA for the numbers
 	MAC      MAC
 	MTU      int            // IP MTU in bytes, 68-65521
 	Addrs    []netip.Prefix // IPv4 first
@@ -57,15 +63,17 @@ const (
 	Router Mode = "router"
 )
 
-// Switch is an Ethernet switch.
+// Switch is an Ethernet switch, or an InfiniBand switch if IB is not nil; then
+// Name, IB and the Number and Link of Ports are all that counts.
 type Switch struct {
 	Name     string
-	Mode     Mode
-	MAC      MAC            // base address: router interfaces of VLANs use it, port i has MAC+1+i
+	IB       *IBSwitch      `json:",omitempty"`
+	Mode     Mode           `json:",omitempty"`
+	MAC      MAC            `json:",omitzero"` // base address: router interfaces of VLANs use it, port i has MAC+1+i
 	Loopback []netip.Prefix // the router's own addresses, /32 and /128; routed ports are unnumbered and use them
 	VLANs    []VLAN         // router interfaces, by ascending VID; none on a bridge
 	Ports    []SwitchPort   // by ascending Number, connected ones only
-	QoS      QoS
+	QoS      QoS            `json:",omitzero"`
 }
 
 // VLAN is a router interface of a switch in one VLAN (an SVI).
@@ -78,25 +86,29 @@ type VLAN struct {
 // SwitchPort is one connected port of a switch.
 type SwitchPort struct {
 	Number int    // 1 or more, as users write it in "s1:1"
-	MAC    MAC    // Switch.MAC + 1 + index: source of routed and control frames
+	MAC    MAC    `json:",omitzero"` // Switch.MAC + 1 + index: source of routed and control frames
 	Link   int    // index into Spec.Links
 	Routed bool   // a routed port: no VLAN, address of Switch.Loopback
 	PVID   uint16 `json:",omitempty"` // VLAN of untagged frames; 0: untagged frames are dropped
 	// Tagged are the VLANs that pass with a tag, ascending.
 	Tagged []uint16 `json:",omitempty"`
-	MTU    int      // IP MTU in bytes of the host behind the port; to another switch the largest of the fabric
+	MTU    int      `json:",omitzero"` // IP MTU in bytes of the host behind the port; to another switch the largest of the fabric
 	// Headroom is the bytes that can still arrive in one lossless priority
 	// after the port decided to send a pause; see Headroom.
 	Headroom int64
 }
 
-// Link joins two ports.
+// Link joins two Ethernet ports, or two InfiniBand ports if IB is not nil.
 type Link struct {
 	A, B  End
-	Rate  int64    // bits per second, both directions
+	IB    *IBLink  `json:",omitempty"`
+	Rate  int64    // bits per second, both directions; of InfiniBand the data rate, after line coding: IBLink.DataRate
 	Delay sim.Time // propagation, one way
-	Loss  float64  `json:",omitempty"` // probability [0,1) that a frame is lost, each direction
-	Down  bool     `json:",omitempty"` // the link starts down
+	// Loss is the probability [0,1) that a frame is lost, each direction; on
+	// InfiniBand that a symbol error spoils a packet: the receiver counts the
+	// error and drops the packet for its VCRC.
+	Loss float64 `json:",omitempty"`
+	Down bool    `json:",omitempty"` // the link starts down
 }
 
 // End is one end of a link. Either Node or Switch is an index, the other -1.
@@ -104,11 +116,14 @@ type End struct {
 	Name   string // "h1:eth0", "s1:1"
 	Node   int    // index into Spec.Nodes, or -1
 	Switch int    // index into Spec.Switches, or -1
-	Port   int    // index into the Interfaces of the node or the Ports of the switch
+	// Port is an index into the Ports of the switch, the Interfaces of the
+	// node, or for InfiniBand (Link.IB, Subnet.IPoIB) its IBPorts.
+	Port int
 }
 
 // Subnet is one broadcast domain and its prefixes.
 type Subnet struct {
+	IPoIB    bool           `json:",omitempty"` // IP over an InfiniBand subnet
 	Prefixes []netip.Prefix // IPv4 first; masked
 	Members  []End          // interfaces of nodes
 }
