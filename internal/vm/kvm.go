@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,6 +48,11 @@ func Accelerator(ctx context.Context) (accel, why string, err error) {
 	return "tcg", r.Why, nil
 }
 
+// kvmCPU is the processor under KVM: the host's, but without the register that
+// lists its weaknesses, which a KVM inside a VM often cannot set. The guest does
+// nothing about them anyway.
+const kvmCPU = "host,-arch-capabilities"
+
 // probed is a result of the probe that is remembered until the next boot.
 type probed struct {
 	Boot string `json:"boot"`
@@ -62,7 +68,7 @@ func kvmResult(ctx context.Context, qemu string) probed {
 		return probed{Why: err.Error()}
 	}
 	f.Close()
-	sum := sha256.Sum256([]byte(qemu))
+	sum := sha256.Sum256([]byte(qemu + " " + kvmCPU))
 	file := filepath.Join(host.RunDir, fmt.Sprintf("kvm-%x", sum[:6]))
 	var r probed
 	if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &r) == nil && r.Boot == bootID() && r.Qemu == qemu {
@@ -109,7 +115,7 @@ func tryKVM(ctx context.Context, qemu string) error {
 		return err
 	}
 	defer disk.Close()
-	c := exec.Command(qemu, "-M", "pc", "-accel", "kvm", "-cpu", "host", "-m", "16", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+	c := exec.Command(qemu, "-M", "pc", "-accel", "kvm", "-cpu", kvmCPU, "-m", "16", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=0x04",
 		"-drive", "if=floppy,format=raw,readonly=on,file=/proc/self/fd/3", "-boot", "a")
 	c.ExtraFiles = []*os.File{disk}
@@ -134,7 +140,8 @@ func tryKVM(ctx context.Context, qemu string) error {
 	if errors.As(p.err, &e) && e.Sys().(syscall.WaitStatus).ExitStatus() == bootSectorStatus {
 		return nil
 	}
-	return fmt.Errorf("KVM: %v: %s", p.err, out)
+	line, _, _ := strings.Cut(out.String(), "\n")
+	return fmt.Errorf("KVM: %v: %s", p.err, line)
 }
 
 // memFile is a file in memory with the given content.

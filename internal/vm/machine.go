@@ -31,6 +31,7 @@ type Stream interface {
 
 // Machine is a VM that runs.
 type Machine struct {
+	cfg     Config
 	cmd     *exec.Cmd
 	child   *child
 	session *agent.Session
@@ -51,7 +52,7 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{accel: cfg.Accel, console: &tail{limit: 4096}, said: &tail{limit: 2048}}
+	m := &Machine{cfg: cfg, accel: cfg.Accel, console: &tail{limit: 4096}, said: &tail{limit: 2048}}
 	if m.accel == "" {
 		if m.accel, _, err = Accelerator(ctx); err != nil {
 			return nil, err

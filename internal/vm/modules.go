@@ -51,7 +51,7 @@ func (m *modules) parse(b []byte) error {
 			continue
 		}
 		file, deps, ok := strings.Cut(string(l), ":")
-		if !ok || file == "" || strings.HasSuffix(file, "/") {
+		if !ok || file == "" || strings.HasSuffix(file, "/") || moduleName(file) == "" {
 			return fmt.Errorf("line %d: %.60q", n+1, l)
 		}
 		name := moduleName(file)

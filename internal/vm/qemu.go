@@ -35,7 +35,7 @@ func arguments(cfg *Config, accel, kernel string, port, initrd int) []string {
 		"-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=" + agent.PortName,
 	}
 	if accel == "kvm" {
-		l = append(l, "-accel", "kvm", "-cpu", "host")
+		l = append(l, "-accel", "kvm", "-cpu", kvmCPU)
 	} else {
 		// A processor with fewer features boots faster when emulated: there is
 		// less to detect, and to switch to. rdrand gives the kernel randomness
