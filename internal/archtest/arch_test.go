@@ -48,6 +48,7 @@ var layers = map[string]int{
 	"internal/seccomp":  0,
 	"internal/fabric":   6,
 	"internal/launch":   6,
+	"internal/vm":       6,
 	"internal/rdma":     6,
 	"internal/daemon":   7,
 	"internal/cli":      8,

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // defaultPath is PATH where neither the request nor the guest sets one.
@@ -76,14 +77,14 @@ func (c *Command) start(run *starter, base []string) (*process, error) {
 func (c *Command) open() (p *process, child []*os.File, err error) {
 	p = &process{}
 	if c.TTY {
-		master, slave, err := pty.Open()
+		master, slave, err := openTerminal()
 		if err != nil {
 			return nil, nil, fmt.Errorf("terminal: %w", err)
 		}
-		if c.Rows > 0 && c.Cols > 0 {
-			pty.Setsize(master, &pty.Winsize{Rows: c.Rows, Cols: c.Cols})
-		}
 		p.tty, p.stdin, p.stdout = master, master, master
+		if c.Rows > 0 && c.Cols > 0 {
+			p.resize(c.Rows, c.Cols)
+		}
 		// Three descriptors, one file: each is closed once.
 		return p, []*os.File{slave, slave, slave}, nil
 	}
@@ -103,6 +104,36 @@ func (c *Command) open() (p *process, child []*os.File, err error) {
 		}
 	}
 	return p, child, nil
+}
+
+// openTerminal opens a terminal whose our end has deadlines, which package pty
+// takes from it.
+func openTerminal() (ours, theirs *os.File, err error) {
+	f, theirs, err := pty.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), theirs, nil
+}
+
+// resize sets the size of the terminal, if there is one. Its foreground
+// processes get SIGWINCH.
+func (p *process) resize(rows, cols uint16) {
+	if p.tty == nil {
+		return
+	}
+	if raw, err := p.tty.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: cols}) })
+	}
 }
 
 func (p *process) close() {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/creack/pty"
 )
 
 const (
@@ -143,10 +141,8 @@ func (x *execution) frames(r *frameReader) {
 		case frameSignal:
 			x.signal(syscall.Signal(binary.BigEndian.Uint32(b)))
 		case frameResize:
-			if x.p.tty != nil {
-				v := binary.BigEndian.Uint32(b)
-				pty.Setsize(x.p.tty, &pty.Winsize{Rows: uint16(v >> 16), Cols: uint16(v)})
-			}
+			v := binary.BigEndian.Uint32(b)
+			x.p.resize(uint16(v>>16), uint16(v))
 		default:
 			return
 		}

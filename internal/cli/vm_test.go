@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cnuas/internal/simtest"
+)
+
+func TestVMArguments(t *testing.T) {
+	// A cache without a kernel: nothing here may boot or fetch.
+	t.Setenv("CNUAS_CACHE_DIR", t.TempDir())
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"vm", exitUsage, "say run, shell or fetch"},
+		{"vm dance", exitUsage, `"dance" is not understood`},
+		{"vm run", exitUsage, "name a command"},
+		{"vm run --", exitUsage, "name a command"},
+		{"vm run --cpus", exitUsage, "cpus"},
+		{"vm run --cpus x -- true", exitUsage, "cpus"},
+		{"vm run --fast -- true", exitUsage, "fast"},
+		{"vm run --with perl -- true", exitUsage, "--self-contained"},
+		{"vm run --out relative -- true", exitUsage, "beginning with /"},
+		{"vm run --out / -- true", exitUsage, "beginning with /"},
+		{"vm run --kernel /no/such -- true", exitExecErr, "/no/such"},
+		{"vm shell bash", exitUsage, "takes no command"},
+		{"vm fetch x", exitUsage, "takes no arguments"},
+		{"vm run -h", exitOK, "usage: cnuas vm run"},
+		{"vm fetch -h", exitOK, "-siw"},
+	} {
+		status, _, errs := cmd(t, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(errs, c.want) {
+			t.Errorf("cnuas %s: status %d, said %q; want %d and %q", c.args, status, errs, c.status, c.want)
+		}
+	}
+}
+
+func TestParseOuts(t *testing.T) {
+	l, err := parseOuts([]string{"/a/b", "/a/b:c/d", "/a:", "/x:/tmp"})
+	if err != nil || len(l) != 4 || l[0] != (vmOut{"/a/b", "b"}) || l[1] != (vmOut{"/a/b", "c/d"}) || l[2].host != "a" || l[3].host != "/tmp" {
+		t.Error(l, err)
+	}
+}
+
+// TestCopyOutLeavesNoPart: when the VM does not answer, the file here is as it was.
+func TestCopyOutLeavesNoPart(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f")
+	os.WriteFile(file, []byte("old"), 0o644)
+	for _, open := range []func() (io.ReadWriteCloser, error){
+		func() (io.ReadWriteCloser, error) { return nil, errors.New("no stream") },
+		func() (io.ReadWriteCloser, error) { return silent{}, nil },
+	} {
+		if err := copyOut(open, []vmOut{{"/x/f", file}}); err == nil || !strings.Contains(err.Error(), "/x/f") {
+			t.Error(err)
+		}
+	}
+	l, _ := os.ReadDir(dir)
+	if b, _ := os.ReadFile(file); string(b) != "old" || len(l) != 1 {
+		t.Errorf("%q, %d files", b, len(l))
+	}
+}
+
+// silent is a stream that ends at once.
+type silent struct{}
+
+func (silent) Read([]byte) (int, error)    { return 0, io.EOF }
+func (silent) Write(b []byte) (int, error) { return len(b), nil }
+func (silent) Close() error                { return nil }
+
+// TestVMRun is the command as a user gives it.
+func TestVMRun(t *testing.T) {
+	simtest.Need(t, "qemu-system-x86_64")
+	bin := filepath.Join(t.TempDir(), "cnuas")
+	build := exec.Command("go", "build", "-o", bin, "cnuas/cmd/cnuas")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command(bin, "vm", "fetch").CombinedOutput(); err != nil {
+		simtest.Missing(t, string(out), "run: cnuas vm fetch")
+	}
+	file := filepath.Join(t.TempDir(), "copy")
+	c := exec.Command(bin, "vm", "run", "--self-contained", "--out", "/tmp/made:"+file, "--", "sh", "-c", "cat; echo err >&2; echo made > /tmp/made; kill -USR1 $$; sleep 1; exit 1")
+	c.Stdin = strings.NewReader("through")
+	var o, e bytes.Buffer
+	c.Stdout, c.Stderr = &o, &e
+	c.Run()
+	b, err := os.ReadFile(file)
+	if c.ProcessState.ExitCode() != 128+10 || o.String() != "through" || e.String() != "err\n" || string(b) != "made\n" {
+		t.Errorf("status %d, %q, %q, copied %q (%v)", c.ProcessState.ExitCode(), o.String(), e.String(), b, err)
+	}
+}
