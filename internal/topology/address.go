@@ -113,6 +113,15 @@ func (b *builder) assignAddresses() {
 	b.gateways()
 }
 
+// addrsOf is where the Spec keeps the addresses and the subnet of a port.
+func (b *builder) addrsOf(e *buildEnd) (*[]netip.Prefix, *int) {
+	n := &b.s.Nodes[e.dev.node.index]
+	if e.link.ib {
+		return &n.IBPorts[e.pos].Addrs, &n.IBPorts[e.pos].Subnet
+	}
+	return &n.Interfaces[e.pos].Addrs, &n.Interfaces[e.pos].Subnet
+}
+
 // loopbacks gives each router its own addresses.
 func (b *builder) loopbacks() {
 	n := 0
@@ -192,7 +201,7 @@ func (b *builder) assign(number int, d *domain) {
 	full := func(key string, x netip.Prefix, who string) {
 		b.r.errorf(key, "use a larger subnet", "subnet %s has no address left for %s", x, who)
 	}
-	subnet := Subnet{Prefixes: d.plan.all()}
+	subnet := Subnet{IPoIB: d.ib, Prefixes: d.plan.all()}
 	for _, rt := range d.routers {
 		v := VLAN{ID: rt.v.id, Subnet: number, Addrs: d.plan.given[rt]}
 		for _, x := range subnet.Prefixes {
@@ -206,19 +215,19 @@ func (b *builder) assign(number int, d *domain) {
 			}
 			v.Addrs = append(v.Addrs, a)
 		}
-		sw := &b.s.Switches[slices.Index(b.switches, rt.sw)]
+		sw := &b.s.Switches[rt.sw.index]
 		sw.VLANs = append(sw.VLANs, v)
 	}
 	for _, e := range d.hosts {
-		n := slices.Index(b.nodes, e.dev.node)
-		f := &b.s.Nodes[n].Interfaces[e.pos]
-		f.Subnet = number
+		n := e.dev.node.index
+		addrs, at := b.addrsOf(e)
+		*at = number
 		for _, a := range e.iface.ips {
-			f.Addrs = append(f.Addrs, a.v)
+			*addrs = append(*addrs, a.v)
 		}
 		for fam := range 2 {
 			l := *d.plan.family(fam == 1)
-			if e.iface.hasIPs || len(l) == 0 || fam == 1 && (f.MTU < minIPv6MTU || !b.d.ipv6.get(true)) {
+			if e.iface.hasIPs || len(l) == 0 || fam == 1 && (e.iface.mtu < minIPv6MTU || !b.d.ipv6.get(true)) {
 				continue
 			}
 			a, ok := d.plan.lowest(l[0], e.name())
@@ -226,9 +235,9 @@ func (b *builder) assign(number int, d *domain) {
 				full(e.iface.key, l[0], e.name())
 				continue
 			}
-			f.Addrs = append(f.Addrs, a)
+			*addrs = append(*addrs, a)
 		}
-		slices.SortStableFunc(f.Addrs, func(x, y netip.Prefix) int { return x.Addr().BitLen() - y.Addr().BitLen() })
+		slices.SortStableFunc(*addrs, func(x, y netip.Prefix) int { return x.Addr().BitLen() - y.Addr().BitLen() })
 		subnet.Members = append(subnet.Members, End{Name: e.name(), Node: n, Switch: -1, Port: e.pos})
 	}
 	b.s.Subnets = append(b.s.Subnets, subnet)

@@ -38,6 +38,9 @@ type builder struct {
 	maxMTU   int
 
 	domains []*domain
+	guids   map[GUID]guidOwner
+	subnets []*ibSubnet
+	read    func(file string) ([]byte, error) // files beside the topology; nil: none can be read
 }
 
 // device is a node or a switch while its ports are handed out.
@@ -48,19 +51,24 @@ type device struct {
 	sw      *buildSwitch
 	ports   map[string]*buildEnd // by port name; switches: by number in decimal
 	lastTry int                  // automatic numbers below are taken
+	lastIB  int                  // the same for ib0, ib1, ...
+	ends    []*buildEnd          // in the order of the links
 	excused bool                 // a broken link mentions it: not reported as unconnected
 }
 
 type buildNode struct {
 	*device
 	file  *fileNode
+	index int
 	attrs nodeAttrs
-	order []*buildEnd // interfaces in their order
+	order []*buildEnd // Ethernet interfaces in their order
+	ib    []*ibEnd    // InfiniBand ports in their order
 }
 
 type buildSwitch struct {
 	*device
 	file  *fileSwitch
+	index int
 	attrs switchAttrs
 	order []*buildEnd
 	vlans []*buildVLAN
@@ -70,6 +78,7 @@ type buildLink struct {
 	key    string
 	attrs  linkAttrs
 	ends   [2]*buildEnd
+	ib     bool // joins InfiniBand ports
 	routed bool
 	pvid   uint16
 	tagged []uint16
@@ -83,7 +92,8 @@ type buildEnd struct {
 	port string // "" until it is handed out
 	pos  int    // index in the device's order
 
-	iface *buildInterface // of a node
+	iface  *buildInterface // of a node
+	device string          // of a node: the RDMA device, if the port has one
 }
 
 func (e *buildEnd) name() string { return e.dev.name + ":" + e.port }
@@ -113,26 +123,27 @@ func (b *builder) addDevices() bool {
 	}
 	for _, f := range b.d.nodes {
 		if d := add(f.key, f.name); d != nil {
-			d.node = &buildNode{device: d, file: f, attrs: f.nodeAttrs.or(b.d.defNode)}
+			d.node = &buildNode{device: d, file: f, index: len(b.nodes), attrs: f.nodeAttrs.or(b.d.defNode)}
 			b.nodes = append(b.nodes, d.node)
 		}
 	}
 	for _, f := range b.d.switches {
 		if d := add(f.key, f.name); d != nil {
-			d.sw = &buildSwitch{device: d, file: f, attrs: f.switchAttrs.or(b.d.defSw)}
+			d.sw = &buildSwitch{device: d, file: f, index: len(b.switches), attrs: f.switchAttrs.or(b.d.defSw)}
 			b.switches = append(b.switches, d.sw)
 		}
 	}
-	if len(b.nodes) > MaxNodes {
-		b.r.errorf(b.nodes[MaxNodes].key, "make the fabric smaller", "%d nodes are more than the %d that a fabric can have", len(b.nodes), MaxNodes)
+	maxNodes, maxSwitches := b.limits()
+	if len(b.nodes) > maxNodes {
+		b.r.errorf(b.nodes[maxNodes].key, "make the fabric smaller", "%d nodes are more than the %d that a fabric can have", len(b.nodes), maxNodes)
 	}
-	if len(b.switches) > MaxSwitches {
-		b.r.errorf(b.switches[MaxSwitches].key, "make the fabric smaller", "%d switches are more than the %d that a fabric can have", len(b.switches), MaxSwitches)
+	if len(b.switches) > maxSwitches {
+		b.r.errorf(b.switches[maxSwitches].key, "make the fabric smaller", "%d switches are more than the %d that a fabric can have", len(b.switches), maxSwitches)
 	}
 	if len(b.nodes) == 0 && b.d.gen == nil {
 		b.r.errorf("", `add [[node]] name = "h1", or [generate]`, "the file describes no node")
 	}
-	return len(b.nodes) <= MaxNodes && len(b.switches) <= MaxSwitches
+	return len(b.nodes) <= maxNodes && len(b.switches) <= maxSwitches
 }
 
 // addLinks resolves the ends of the links. Links with a bad end are left out.
@@ -151,6 +162,7 @@ func (b *builder) addLinks() {
 			b.r.errorf(f.key, "join two devices", "the link joins %s with itself", devs[0].name)
 			ok = false
 		}
+		ok = ok && b.joinKinds(l, f, devs, ports)
 		if !ok {
 			for _, d := range devs {
 				if d != nil {
@@ -171,6 +183,7 @@ func (b *builder) addLinks() {
 			continue
 		}
 		for _, e := range l.ends {
+			e.dev.ends = append(e.dev.ends, e)
 			if e.port == "" {
 				auto = append(auto, e)
 			} else {
@@ -216,7 +229,12 @@ func (b *builder) end(text attr[string]) (*device, string) {
 	return d, strconv.Itoa(n)
 }
 
-func (s *buildSwitch) maxPorts() int { return int(s.attrs.ports.get(MaxPorts)) }
+func (s *buildSwitch) maxPorts() int {
+	if s.isIB() {
+		return int(min(s.attrs.ports.get(MaxIBPorts), MaxIBPorts))
+	}
+	return int(s.attrs.ports.get(MaxPorts))
+}
 
 // handOut gives an end without a port the next free one: declared ports of a
 // node first, then eth0, eth1, ...; ports of a switch from 1.
@@ -231,9 +249,15 @@ func (b *builder) handOut(e *buildEnd) {
 	}
 	if d.node != nil {
 		for _, p := range d.node.file.ports {
-			if p.name.set && take(p.name.v) {
+			if p.name.set && !contradicts(p.name.v, e.link.ib) && take(p.name.v) {
 				return
 			}
+		}
+		if e.link.ib {
+			for !take("ib" + strconv.Itoa(d.lastIB)) {
+				d.lastIB++
+			}
+			return
 		}
 		for !take("eth" + strconv.Itoa(d.lastTry)) {
 			d.lastTry++

@@ -27,7 +27,7 @@ port = [{}]
 [[switch]]
 vlan_ip = {}
 [[link]]
-`), keys)
+`), keys, nil)
 	if len(keys) < 55 {
 		t.Fatalf("only %d keys were asked for", len(keys))
 	}

@@ -13,6 +13,10 @@ const (
 	budgetPackets = 1_500_000      // per second
 )
 
+// ibHeaders are the bytes around the payload of most InfiniBand packets: LRH 8,
+// BTH 12, ICRC 4, VCRC 2 (IBTA Vol 1 §5.2).
+const ibHeaders = 26
+
 // LoadEstimate is what a fabric asks of the machine. The engine is one thread that
 // copies every byte once in and once out, so what counts is the sum of what
 // all hosts receive.
@@ -45,6 +49,15 @@ func (s *Spec) Load() LoadEstimate {
 				packet = min(packet, f.MTU)
 			}
 		}
+		for _, p := range n.IBPorts {
+			if p.Link >= 0 {
+				link := s.Links[p.Link]
+				rate = max(rate, link.Rate)
+				l.AllRate += link.Rate
+				l.FrameHops += float64(link.Rate) / 8 / float64(link.IB.MTU+ibHeaders) * hops
+				packet = min(packet, link.IB.MTU)
+			}
+		}
 		fastest[1] = max(fastest[1], min(fastest[0], rate))
 		fastest[0] = max(fastest[0], rate)
 	}
@@ -64,22 +77,23 @@ func scaleFor(rate, budget int64) int {
 // shortest ways between two nodes, the receiver included: 1 with no switch, 2
 // with one, more where switches are in tiers.
 func (s *Spec) hops() float64 {
+	const maxStarts = 64 // switches with hosts to look from: a tree of 10,000 looks the same from each
 	edge := make([]bool, len(s.Switches))
-	for _, n := range s.Nodes {
-		for _, f := range n.Interfaces {
-			if l := s.Links[f.Link]; l.A.Switch >= 0 {
-				edge[l.A.Switch] = true
-			} else if l.B.Switch >= 0 {
-				edge[l.B.Switch] = true
-			}
+	for _, l := range s.Links {
+		if l.A.Node >= 0 && l.B.Switch >= 0 {
+			edge[l.B.Switch] = true
+		} else if l.B.Node >= 0 && l.A.Switch >= 0 {
+			edge[l.A.Switch] = true
 		}
 	}
 	most := -1
 	dist := make([]int, len(s.Switches))
+	starts := 0
 	for i := range s.Switches {
-		if !edge[i] {
+		if !edge[i] || starts == maxStarts {
 			continue
 		}
+		starts++
 		s.distances([]int{i}, dist, false)
 		for j, d := range dist {
 			if edge[j] {

@@ -19,6 +19,7 @@ type linkAttrs struct {
 	vlan     attr[int64]
 	trunk    []attr[uint16]
 	hasTrunk bool
+	ib       ibLinkAttrs
 }
 
 func (a linkAttrs) or(b linkAttrs) linkAttrs {
@@ -30,6 +31,7 @@ func (a linkAttrs) or(b linkAttrs) linkAttrs {
 	if !a.hasTrunk {
 		a.trunk, a.hasTrunk = b.trunk, b.hasTrunk
 	}
+	a.ib = a.ib.or(b.ib)
 	return a
 }
 
@@ -40,6 +42,7 @@ func (t *table) linkAttrs() linkAttrs {
 		loss:  t.float("loss", "a probability of 0 to below 1", func(v float64) bool { return v >= 0 && v < 1 }),
 		up:    t.bool("up"),
 		vlan:  t.int("vlan", 1, 4094),
+		ib:    t.ibLinkAttrs(),
 	}
 	length := get(t, "length", `a string such as "10m"`, `write it as "10m"; units mm, cm, m, km; 5 ns per metre`, ParseLength)
 	if length.set && a.delay.set {
@@ -57,12 +60,13 @@ func (t *table) linkAttrs() linkAttrs {
 
 // nodeAttrs are the properties that [defaults] node and [[node]] share.
 type nodeAttrs struct {
-	stack     attr[Stack]
-	mtu       attr[int64]
-	roceDSCP  attr[int64]
-	cnpDSCP   attr[int64]
-	ignorePFC attr[bool]
-	qos       attr[string]
+	stack      attr[Stack]
+	mtu        attr[int64]
+	roceDSCP   attr[int64]
+	cnpDSCP    attr[int64]
+	ignorePFC  attr[bool]
+	qos        attr[string]
+	management attr[bool]
 }
 
 func (a nodeAttrs) or(b nodeAttrs) nodeAttrs {
@@ -72,17 +76,19 @@ func (a nodeAttrs) or(b nodeAttrs) nodeAttrs {
 	a.cnpDSCP = a.cnpDSCP.or(b.cnpDSCP)
 	a.ignorePFC = a.ignorePFC.or(b.ignorePFC)
 	a.qos = a.qos.or(b.qos)
+	a.management = a.management.or(b.management)
 	return a
 }
 
 func (t *table) nodeAttrs() nodeAttrs {
 	return nodeAttrs{
-		stack:     get(t, "stack", stackNames, "use "+stackNames, parseStack),
-		mtu:       t.mtu(),
-		roceDSCP:  t.int("roce_dscp", 0, 63),
-		cnpDSCP:   t.int("cnp_dscp", 0, 63),
-		ignorePFC: t.bool("ignore_pfc"),
-		qos:       t.str("qos"),
+		stack:      get(t, "stack", stackNames, "use "+stackNames, parseStack),
+		mtu:        t.mtu(),
+		roceDSCP:   t.int("roce_dscp", 0, 63),
+		cnpDSCP:    t.int("cnp_dscp", 0, 63),
+		ignorePFC:  t.bool("ignore_pfc"),
+		qos:        t.str("qos"),
+		management: t.bool("management"),
 	}
 }
 
@@ -105,6 +111,7 @@ type filePort struct {
 	ips     []attr[netip.Prefix]
 	hasIPs  bool
 	gateway []attr[netip.Addr]
+	guid    attr[GUID] // of the port; among the keys of the node: of its first InfiniBand device
 }
 
 func (t *table) portAttrs() filePort {
@@ -116,6 +123,7 @@ func (t *table) portAttrs() filePort {
 		return m, err
 	})}
 	p.ips, p.hasIPs = list(t, "ip", `a list such as ["10.0.0.1/24"]`, `write addresses as "10.0.0.1/24" or "fd00::1/64"`, parseIP)
+	p.guid = t.guid()
 	p.gateway, _ = list(t, "gateway", `a string such as "10.0.0.254"`, `write it as "10.0.0.254"`, parseGateway)
 	return p
 }
@@ -126,6 +134,7 @@ type fileNode struct {
 	name  string
 	first filePort   // keys of the node itself
 	ports []filePort // [[node.port]]
+	hcas  []fileHCA  // of an imported fabric; nil: a device for each port
 }
 
 func (t *table) node(name string) *fileNode {
@@ -148,9 +157,13 @@ type switchAttrs struct {
 	mode  attr[Mode]
 	ports attr[int64]
 	qos   attr[string]
+	kind  attr[Kind]
+	ib    ibSwitchAttrs
 }
 
 func (a switchAttrs) or(b switchAttrs) switchAttrs {
+	a.kind = a.kind.or(b.kind)
+	a.ib = a.ib.or(b.ib)
 	a.mode = a.mode.or(b.mode)
 	a.ports = a.ports.or(b.ports)
 	a.qos = a.qos.or(b.qos)
@@ -167,6 +180,13 @@ func (t *table) switchAttrs() switchAttrs {
 		}),
 		ports: t.int("ports", 1, MaxPorts),
 		qos:   t.str("qos"),
+		kind: get(t, "kind", `"ethernet" or "ib"`, `use "ethernet" or "ib"`, func(s string) (Kind, error) {
+			if k := Kind(s); k == Ethernet || k == InfiniBand {
+				return k, nil
+			}
+			return "", fmt.Errorf("unknown kind %q", s)
+		}),
+		ib: t.ibSwitchAttrs(),
 	}
 }
 
@@ -182,6 +202,11 @@ type fileSwitch struct {
 	key  string
 	name string
 	ips  []vlanIPs
+	guid attr[GUID]
+
+	// Of an imported fabric:
+	self     *IBNode
+	enhanced bool
 }
 
 type fileLink struct {

@@ -19,34 +19,48 @@ type generator struct {
 	leaves     attr[int64]
 	perLeaf    attr[int64]
 	k          attr[int64]
+	perPair    attr[int64]
 	hostLink   linkAttrs
 	fabricLink linkAttrs
 }
 
 var generatorKeys = map[string][]string{
-	"star":       {"hosts"},
-	"leaf-spine": {"spines", "leaves", "hosts_per_leaf"},
-	"fat-tree":   {"k"},
+	"star":        {"hosts"},
+	"leaf-spine":  {"spines", "leaves", "hosts_per_leaf"},
+	"fat-tree":    {"k"},
+	"ib-fat-tree": {"spines", "leaves", "hosts_per_leaf", "links_per_pair", "k"}, // see ibKeys
 }
+
+// Largest k of the three-tier trees.
+const (
+	maxK   = 16 // 1024 hosts
+	maxIBK = 48 // 27648 hosts
+)
 
 func (t *table) generator() *generator {
 	types := []string{"fat-tree", "leaf-spine", "star"}
 	g := &generator{key: t.path}
-	g.kind = get(t, "type", `"star", "leaf-spine" or "fat-tree"`, `use "star", "leaf-spine" or "fat-tree"`, func(s string) (string, error) {
+	const form = `"star", "leaf-spine", "fat-tree" or "ib-fat-tree"`
+	g.kind = get(t, "type", form, "use "+form, func(s string) (string, error) {
 		if generatorKeys[s] == nil {
 			return "", fmt.Errorf("unknown type %q", s)
 		}
 		return s, nil
 	})
 	if _, ok := t.m["type"]; !ok {
-		t.r.errorf(t.path, `add type = "star", "leaf-spine" or "fat-tree"`, "the type is missing")
+		t.r.errorf(t.path, "add type = "+form, "the type is missing")
 	}
 	g.hosts = t.int("hosts", 1, MaxNodes)
 	g.spines = t.int("spines", 1, 64)
 	g.leaves = t.int("leaves", 1, 512)
 	g.perLeaf = t.int("hosts_per_leaf", 1, 512)
-	g.k = get(t, "k", "an even integer of 2 to 16", "use an even integer of 2 to 16: k = 4 gives 16 hosts and 20 switches", func(k int64) (int64, error) {
-		if k < 2 || k > 16 || k%2 != 0 {
+	g.perPair = t.int("links_per_pair", 1, 64)
+	most := int64(maxK)
+	if g.kind.v == ibFatTree {
+		most = maxIBK
+	}
+	g.k = get(t, "k", fmt.Sprintf("an even integer of 2 to %d", most), fmt.Sprintf("use an even integer of 2 to %d: k = 4 gives 16 hosts and 20 switches", most), func(k int64) (int64, error) {
+		if k < 2 || k > most || k%2 != 0 {
 			return 0, fmt.Errorf("k = %d makes no fat-tree", k)
 		}
 		return k, nil
@@ -62,6 +76,13 @@ func (t *table) generator() *generator {
 	}
 	if !g.kind.set {
 		return g
+	}
+	if g.kind.v == ibFatTree {
+		t.ibKeys()
+		return g
+	}
+	if g.perPair.set {
+		t.r.errorf(g.perPair.key, `remove it, or choose type = "`+ibFatTree+`"`, "a %s has no links_per_pair", g.kind.v)
 	}
 	for _, typ := range types {
 		for _, k := range generatorKeys[typ] {
@@ -104,6 +125,9 @@ func (g *generator) run(r *reader) *generated {
 	case "fat-tree":
 		k := g.k.v
 		hosts, switches = k*k*k/4, k*k+k*k/4
+	case ibFatTree:
+		out.ibFatTree(r)
+		return out
 	}
 	if hosts == 0 {
 		return out
@@ -118,10 +142,12 @@ func (g *generator) run(r *reader) *generated {
 	case "leaf-spine":
 		out.leafSpine(int(g.spines.v), int(g.leaves.v), int(g.perLeaf.v))
 	case "fat-tree":
-		out.fatTree(int(g.k.v))
+		out.fatTree(int(g.k.v), out.router, out.addHost)
 	}
 	return out
 }
+
+func (o *generated) router(name string) { o.addSwitch(name, Router) }
 
 func (o *generated) addSwitch(name string, mode Mode) string {
 	s := &fileSwitch{key: o.key, name: name}
@@ -175,27 +201,27 @@ func (o *generated) leafSpine(spines, leaves, perLeaf int) {
 // 2008): k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores,
 // k^3/4 hosts. The j-th aggregation switch of each pod reaches cores
 // j*k/2+1 to (j+1)*k/2. Lower ports lead down.
-func (o *generated) fatTree(k int) {
+func (o *generated) fatTree(k int, addSwitch func(name string), addHost func(sw string, port int)) {
 	half := k / 2
 	edge := func(pod, i int) string { return fmt.Sprintf("edge%d", pod*half+i+1) }
 	agg := func(pod, i int) string { return fmt.Sprintf("agg%d", pod*half+i+1) }
 	for pod := range k {
 		for i := range half {
-			o.addSwitch(edge(pod, i), Router)
+			addSwitch(edge(pod, i))
 		}
 	}
 	for pod := range k {
 		for i := range half {
-			o.addSwitch(agg(pod, i), Router)
+			addSwitch(agg(pod, i))
 		}
 	}
 	for c := range half * half {
-		o.addSwitch(fmt.Sprintf("core%d", c+1), Router)
+		addSwitch(fmt.Sprintf("core%d", c+1))
 	}
 	for pod := range k {
 		for i := range half {
 			for h := range half {
-				o.addHost(edge(pod, i), h+1)
+				addHost(edge(pod, i), h+1)
 			}
 		}
 	}

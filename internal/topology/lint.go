@@ -32,6 +32,9 @@ func (b *builder) addQoS() {
 	}
 	profiles := make([]*profile, len(b.switches))
 	for i, w := range b.switches {
+		if w.isIB() {
+			continue
+		}
 		p := b.profile(w.attrs.qos)
 		profiles[i] = p
 		sw := &b.s.Switches[i]
@@ -40,17 +43,20 @@ func (b *builder) addQoS() {
 		b.checkBuffer(w, p, sw)
 	}
 	for i, n := range b.nodes {
+		if len(n.order) == 0 && len(n.ib) > 0 {
+			continue
+		}
 		p := b.profile(n.attrs.qos)
 		if len(n.order) > 0 && !n.attrs.qos.set {
 			if sw := n.order[0].peer().dev.sw; sw != nil {
-				p = profiles[slices.Index(b.switches, sw)]
+				p = profiles[sw.index]
 			}
 		}
 		b.s.Nodes[i].QoS = p.resolve(fastest(n.order), b.maxMTU)
 		b.checkPriority(n, i, p)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.d.profiles)) {
-		if p := b.d.profiles[name]; !p.used {
+		if p := b.d.profiles[name]; !p.used && p.key != "" {
 			b.r.warnf(p.key, `refer to it with qos = "`+name+`", or remove it`, "no switch or node uses the profile %q", name)
 		}
 	}
@@ -177,7 +183,10 @@ func (b *builder) checkParts() {
 	}
 	first := b.nodes[0]
 	for _, n := range b.nodes {
-		if len(n.order) > 0 && len(first.order) > 0 && !n.excused && !first.excused && parts.find(n.device) != parts.find(first.device) {
+		if len(n.ib) > 0 && len(first.ib) > 0 {
+			continue // checkSubnets tells
+		}
+		if len(n.ports) > 0 && len(first.ports) > 0 && !n.excused && !first.excused && parts.find(n.device) != parts.find(first.device) {
 			b.r.warnf(n.key, "add a link between them", "there is no path from %s to %s", n.name, first.name)
 			return
 		}

@@ -3,6 +3,7 @@ package topology
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func Load(path string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, problems := Parse(file, data)
+	s, problems := parse(file, data, nil, beside(file))
 	if s == nil {
 		return nil, problems
 	}
@@ -99,10 +100,25 @@ func Shipped() []string {
 // and as the fabric's name if the file gives none. The Spec is nil if one of
 // the problems is an error; warnings alone are also in Spec.Warnings.
 func Parse(name string, data []byte) (*Spec, Problems) {
-	return parse(name, data, nil)
+	return parse(name, data, nil, nil)
 }
 
-func parse(name string, data []byte, keys map[string]bool) (*Spec, Problems) {
+// beside reads files that a topology names, relative to its own directory.
+func beside(topology string) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(topology), name)
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, maxPartitions+1))
+	}
+}
+
+func parse(name string, data []byte, keys map[string]bool, read func(string) ([]byte, error)) (*Spec, Problems) {
 	r := &reader{file: name, keys: keys}
 	if len(data) > maxFile {
 		r.errorf("", "use [generate]", "the file has %d bytes, more than %d", len(data), maxFile)
@@ -128,7 +144,13 @@ func parse(name string, data []byte, keys map[string]bool) (*Spec, Problems) {
 	if d.gen != nil {
 		d.combine(d.gen.run(r))
 	}
-	b := &builder{r: r, d: d, s: &Spec{File: name, Seed: uint64(d.seed.get(1))}}
+	return build(r, d, read)
+}
+
+// build makes the Spec of a document.
+func build(r *reader, d *document, read func(string) ([]byte, error)) (*Spec, Problems) {
+	name := r.file
+	b := &builder{r: r, d: d, s: &Spec{File: name, Seed: uint64(d.seed.get(1))}, read: read}
 	b.s.Name = d.name.get(stem(name))
 	if err := checkName(b.s.Name); err != nil && !d.name.set {
 		r.errorf("", `add name = "..."`, "the file's name does not make a fabric's name: %v", err)
@@ -165,10 +187,15 @@ func (b *builder) run() {
 	}
 	b.addLinks()
 	b.orderPorts()
+	b.checkCounts()
 	b.addVLANs()
+	b.addSubnets()
 	b.fill()
 	b.assignAddresses()
 	b.addQoS()
+	b.addSMs()
+	b.addManagement()
 	b.checkMTUs()
 	b.checkParts()
+	b.checkSubnets()
 }

@@ -50,7 +50,7 @@ func TestLoad(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"two-hots":        `did you mean "two-hosts"?`,
-		"nothing-like-it": "none of that name is shipped (known: incast-8",
+		"nothing-like-it": "none of that name is shipped (known: hybrid",
 		"./two-hosts":     "topology ./two-hosts: no such file",
 		".":               "is a directory",
 		"10.toml/x":       "topology 10.toml/x: no such file",

@@ -23,27 +23,30 @@ type buildInterface struct {
 // file says about them, and reports what has no link.
 func (b *builder) orderPorts() {
 	for _, n := range b.nodes {
-		n.order = sorted(n.ports)
-		if len(n.order) == 0 && !n.excused {
+		n.order = sorted(n.ports, false)
+		b.ibEnds(n)
+		if len(n.ports) == 0 && !n.excused {
 			b.r.errorf(n.key, `add [[link]] a = "`+n.name+`:eth0"`, "node %s has no link", n.name)
 		}
-		if len(n.order) > maxInterfaces {
-			b.r.errorf(n.key, "use fewer links", "node %s has %d links, more than %d", n.name, len(n.order), maxInterfaces)
+		if len(n.ports) > maxInterfaces {
+			b.r.errorf(n.key, "use fewer links", "node %s has %d links, more than %d", n.name, len(n.ports), maxInterfaces)
 		}
 		b.interfaces(n)
 	}
 	for _, s := range b.switches {
-		s.order = sorted(s.ports)
+		s.order = sorted(s.ports, s.isIB())
 		if len(s.order) == 0 && !s.excused {
 			b.r.errorf(s.key, "add a link, or remove the switch", "switch %s has no link", s.name)
 		}
 	}
 }
 
-func sorted(ports map[string]*buildEnd) []*buildEnd {
+func sorted(ports map[string]*buildEnd, ib bool) []*buildEnd {
 	var l []*buildEnd
 	for _, e := range ports {
-		l = append(l, e)
+		if e.link.ib == ib {
+			l = append(l, e)
+		}
 	}
 	slices.SortFunc(l, func(x, y *buildEnd) int { return compareNames(x.port, y.port) })
 	for i, e := range l {
@@ -67,6 +70,7 @@ func (b *builder) interfaces(n *buildNode) {
 		}
 		declared[p.name.v] = p
 	}
+	b.ibInterfaces(n, declared)
 	for i, e := range n.order {
 		var own, first filePort
 		f := &buildInterface{key: n.key}
@@ -82,6 +86,9 @@ func (b *builder) interfaces(n *buildNode) {
 		f.ips, f.hasIPs = own.ips, own.hasIPs
 		if !own.hasIPs {
 			f.ips, f.hasIPs = first.ips, first.hasIPs
+		}
+		if own.guid.set {
+			b.r.errorf(own.guid.key, "remove it", "%s is an Ethernet port: its GID follows from its MAC address", e.name())
 		}
 		f.gateway = own.gateway
 		if len(f.gateway) == 0 {
@@ -114,12 +121,18 @@ func (b *builder) fill() {
 		for j, e := range n.order {
 			mac := MAC{2, 0, 0, byte((i + 1) >> 8), byte(i + 1), byte(j)}
 			node.Interfaces = append(node.Interfaces, Interface{
-				Name: e.port, MAC: e.iface.mac.get(mac), MTU: e.iface.mtu, Link: number[e.link], Subnet: -1,
+				Name: e.port, Device: e.device, MAC: e.iface.mac.get(mac), MTU: e.iface.mtu, Link: number[e.link], Subnet: -1,
 			})
 		}
+		b.fillHCAs(n, &node, number)
 		s.Nodes = append(s.Nodes, node)
 	}
 	for i, w := range b.switches {
+		if w.isIB() {
+			s.Switches = append(s.Switches, b.ibSwitch(w, number))
+			continue
+		}
+		b.fitEthernet(w)
 		base := MAC{2, 1, byte((i + 1) >> 8), byte(i + 1)}
 		sw := Switch{Name: w.name, Mode: w.attrs.mode.get(Bridge), MAC: base}
 		for j, e := range w.order {
@@ -136,13 +149,6 @@ func (b *builder) fill() {
 		}
 		s.Switches = append(s.Switches, sw)
 	}
-	index := map[*device]int{}
-	for i, n := range b.nodes {
-		index[n.device] = i
-	}
-	for i, w := range b.switches {
-		index[w.device] = i
-	}
 	for _, l := range b.links {
 		link := Link{
 			Rate:  l.attrs.rate.get(DefaultRate),
@@ -150,13 +156,17 @@ func (b *builder) fill() {
 			Loss:  l.attrs.loss.get(0),
 			Down:  !l.attrs.up.get(true),
 		}
+		if l.ib {
+			link.IB = l.attrs.ib.link()
+			link.Rate = link.IB.DataRate()
+		}
 		for i, end := range []*End{&link.A, &link.B} {
 			e := l.ends[i]
 			*end = End{Name: e.name(), Node: -1, Switch: -1, Port: e.pos}
 			if e.dev.node != nil {
-				end.Node = index[e.dev]
+				end.Node = e.dev.node.index
 			} else {
-				end.Switch = index[e.dev]
+				end.Switch = e.dev.sw.index
 			}
 		}
 		s.Links = append(s.Links, link)
@@ -167,6 +177,9 @@ func (b *builder) fill() {
 func (b *builder) checkMACs() {
 	owner := map[MAC]string{}
 	for _, w := range b.s.Switches {
+		if w.IB != nil {
+			continue
+		}
 		owner[w.MAC] = w.Name
 		for _, p := range w.Ports {
 			owner[p.MAC] = w.Name + ":" + strconv.Itoa(p.Number)

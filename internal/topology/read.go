@@ -21,6 +21,9 @@ type document struct {
 	nodes    []*fileNode
 	switches []*fileSwitch
 	links    []*fileLink
+	sms      []*fileSM
+	noSM     bool
+	mgmt     fileManagement
 }
 
 // read takes every key of the file and reports those it does not know.
@@ -61,7 +64,7 @@ func (r *reader) read(m map[string]any) *document {
 	}
 	for _, st := range t.tables("switch") {
 		name := st.deviceName("s1")
-		s := &fileSwitch{key: st.path, name: name.v, switchAttrs: st.switchAttrs(), ips: st.routerIPs()}
+		s := &fileSwitch{key: st.path, name: name.v, switchAttrs: st.switchAttrs(), ips: st.routerIPs(), guid: st.guid()}
 		st.done()
 		if name.set {
 			d.switches = append(d.switches, s)
@@ -75,6 +78,8 @@ func (r *reader) read(m map[string]any) *document {
 		}
 		d.links = append(d.links, l)
 	}
+	d.sms, d.noSM = t.sms()
+	d.mgmt = t.management()
 	t.done()
 	return d
 }

@@ -27,6 +27,7 @@ func (d *document) combine(o *generated) {
 	for _, s := range d.switches {
 		if g := switches[s.name]; g != nil {
 			s.mode = s.mode.or(g.mode)
+			s.kind = s.kind.or(g.kind)
 			*g = *s
 			delete(switches, s.name)
 		} else {

@@ -11,7 +11,7 @@ import (
 // back, unique names and addresses, numbers in range. What Parse returns is
 // valid; whatever builds devices from a Spec asks, for one made by hand.
 func (s *Spec) Validate() error {
-	v := &validator{s: s, names: map[string]bool{}, macs: map[MAC]string{}, ips: map[netip.Addr]string{}}
+	v := &validator{s: s, names: map[string]bool{}, macs: map[MAC]string{}, ips: map[netip.Addr]string{}, guids: map[GUID]guidOwner{}}
 	if err := checkName(s.Name); err != nil {
 		v.fail("fabric: %v", err)
 	}
@@ -24,6 +24,8 @@ func (s *Spec) Validate() error {
 	for i := range s.Links {
 		v.link(i)
 	}
+	v.sms()
+	v.management()
 	for i, n := range s.Subnets {
 		for _, p := range n.Prefixes {
 			if p != p.Masked() || !p.IsValid() {
@@ -40,6 +42,7 @@ type validator struct {
 	names map[string]bool
 	macs  map[MAC]string
 	ips   map[netip.Addr]string
+	guids map[GUID]guidOwner
 }
 
 func (v *validator) fail(format string, args ...any) {
@@ -72,11 +75,14 @@ func (v *validator) addrs(l []netip.Prefix, who string) {
 	}
 }
 
-// leads checks that link number l has end e.
-func (v *validator) leads(l int, e End, who string) {
+// leads checks that link number l is one of InfiniBand or not and has end e.
+func (v *validator) leads(l int, e End, ib bool, who string) {
 	if l < 0 || l >= len(v.s.Links) {
 		v.fail("%s: link %d does not exist", who, l)
 		return
+	}
+	if (v.s.Links[l].IB != nil) != ib {
+		v.fail("%s: link %d is of the other kind", who, l)
 	}
 	for _, x := range []End{v.s.Links[l].A, v.s.Links[l].B} {
 		if x.Node == e.Node && x.Switch == e.Switch && x.Port == e.Port {
@@ -89,14 +95,16 @@ func (v *validator) leads(l int, e End, who string) {
 func (v *validator) node(i int) {
 	n := &v.s.Nodes[i]
 	v.name(n.Name)
-	v.qos(&n.QoS, n.Name)
+	if len(n.Interfaces) > 0 || len(n.IBPorts) == 0 {
+		v.qos(&n.QoS, n.Name)
+	}
 	if !n.Stack.valid() {
 		v.fail("%s: stack %q is not %s", n.Name, n.Stack, stackNames)
 	}
 	if n.RoCEDSCP > 63 || n.CNPDSCP > 63 {
 		v.fail("%s: DSCP above 63", n.Name)
 	}
-	if len(n.Interfaces) == 0 {
+	if len(n.Interfaces)+len(n.IBPorts) == 0 {
 		v.fail("%s: no interface", n.Name)
 	}
 	names := map[string]bool{}
@@ -112,7 +120,7 @@ func (v *validator) node(i int) {
 		if f.MTU < MinMTU || f.MTU > MaxMTU {
 			v.fail("%s: MTU %d", who, f.MTU)
 		}
-		v.leads(f.Link, End{Node: i, Switch: -1, Port: j}, who)
+		v.leads(f.Link, End{Node: i, Switch: -1, Port: j}, false, who)
 		if f.Subnet < 0 || f.Subnet >= len(v.s.Subnets) {
 			v.fail("%s: subnet %d does not exist", who, f.Subnet)
 		}
@@ -123,11 +131,16 @@ func (v *validator) node(i int) {
 			gateways[k] = gateways[k] || g.IsValid()
 		}
 	}
+	v.hcas(i, names)
 }
 
 func (v *validator) sw(i int) {
 	w := &v.s.Switches[i]
 	v.name(w.Name)
+	if w.IB != nil {
+		v.ibSwitch(i)
+		return
+	}
 	v.qos(&w.QoS, w.Name)
 	v.mac(w.MAC, w.Name)
 	v.addrs(w.Loopback, w.Name)
@@ -151,7 +164,7 @@ func (v *validator) sw(i int) {
 		}
 		last = p.Number
 		v.mac(p.MAC, who)
-		v.leads(p.Link, End{Node: -1, Switch: i, Port: j}, who)
+		v.leads(p.Link, End{Node: -1, Switch: i, Port: j}, false, who)
 		bridged := p.PVID != 0 || len(p.Tagged) > 0
 		if p.Routed == bridged || p.Routed && w.Mode != Router {
 			v.fail("%s: neither routed nor in a VLAN, or both, or routed at a bridge", who)
@@ -174,9 +187,17 @@ func (v *validator) link(i int) {
 	if l.Rate < MinRate || l.Rate > MaxRate || l.Delay < 0 || l.Delay > MaxDelay || !(l.Loss >= 0 && l.Loss < 1) {
 		v.fail("%s: rate %d b/s, delay %v, loss %g", who, l.Rate, l.Delay, l.Loss)
 	}
+	if l.IB != nil {
+		v.ibLink(l, who)
+	}
 	for _, e := range []End{l.A, l.B} {
 		switch {
-		case e.Node >= 0 && e.Switch == -1 && e.Node < len(v.s.Nodes) && e.Port >= 0 && e.Port < len(v.s.Nodes[e.Node].Interfaces):
+		case l.IB != nil && e.Node >= 0 && e.Switch == -1 && e.Node < len(v.s.Nodes) && e.Port >= 0 && e.Port < len(v.s.Nodes[e.Node].IBPorts):
+			n := v.s.Nodes[e.Node]
+			if p := n.IBPorts[e.Port]; p.Link != i || e.Name != n.Name+":"+p.Name {
+				v.fail("%s: port %s belongs to link %d", who, e.Name, p.Link)
+			}
+		case l.IB == nil && e.Node >= 0 && e.Switch == -1 && e.Node < len(v.s.Nodes) && e.Port >= 0 && e.Port < len(v.s.Nodes[e.Node].Interfaces):
 			n := v.s.Nodes[e.Node]
 			if f := n.Interfaces[e.Port]; f.Link != i || e.Name != n.Name+":"+f.Name {
 				v.fail("%s: port %s belongs to link %d", who, e.Name, f.Link)

@@ -17,6 +17,7 @@ type bridgeVLAN struct {
 
 // domain is a broadcast domain with hosts in it.
 type domain struct {
+	ib      bool // IP over an InfiniBand subnet
 	hosts   []*buildEnd
 	routers []*router
 	plan    plan
@@ -33,6 +34,9 @@ type router struct {
 func (b *builder) addVLANs() {
 	join := newForest[bridgeVLAN]()
 	for _, l := range b.links {
+		if l.ib {
+			continue
+		}
 		x, y := l.ends[0].dev, l.ends[1].dev
 		tagging := l.attrs.vlan.set || l.attrs.hasTrunk
 		switch {
@@ -60,7 +64,12 @@ func (b *builder) addVLANs() {
 	b.findDomains(join)
 }
 
-func (s *buildSwitch) mode() Mode { return s.attrs.mode.get(Bridge) }
+func (s *buildSwitch) mode() Mode {
+	if s.isIB() {
+		return ""
+	}
+	return s.attrs.mode.get(Bridge)
+}
 
 // vids are the VLANs that pass over a bridged link, ascending.
 func (l *buildLink) vids() []uint16 {
