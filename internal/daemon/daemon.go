@@ -131,7 +131,7 @@ func (d *Daemon) build() error {
 	}
 	cfgs := make([]host.NodeConfig, len(d.fab.Nodes()))
 	for i, n := range d.fab.Nodes() {
-		cfgs[i] = nodeConfig(n)
+		cfgs[i] = nodeConfig(n, d.journal.Marker().Token)
 	}
 	kernels, err := host.NewNodes(d.journal, cfgs)
 	if err != nil {

@@ -38,10 +38,14 @@ type port struct {
 
 func (n *node) name() string { return n.fab.Spec.Name }
 
-func nodeConfig(n *fabric.Node) host.NodeConfig {
+func nodeConfig(n *fabric.Node, token string) host.NodeConfig {
 	c := host.NodeConfig{Name: n.Spec.Name, Discard: n.Spec.Stack == topology.StackSoft}
 	for _, i := range n.Interfaces() {
-		c.TAPs = append(c.TAPs, tapConfig(i.Spec))
+		t := tapConfig(i.Spec)
+		if n.Spec.Stack == topology.StackSIW {
+			t.Index = ownIndex(token, c.Name, t.Name)
+		}
+		c.TAPs = append(c.TAPs, t)
 	}
 	return c
 }

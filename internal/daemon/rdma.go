@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net"
 	"net/netip"
@@ -33,6 +34,16 @@ func stackKind(s topology.Stack) (rdma.Kind, bool) {
 		return rdma.SIW, true
 	}
 	return "", false
+}
+
+// ownIndex is an interface index that no other interface of siw has, whatever
+// its namespace. siw binds a listener to the interface by its index, and a
+// listener for any address is made for each siw device of the machine: two with
+// one index collide, and rdma_listen fails.
+func ownIndex(token, node, port string) int {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %s %s", token, node, port)
+	return 1<<20 + int(h.Sum32()&(1<<29-1))
 }
 
 // kernelStacksWork tries the drivers that the topology asks for, before

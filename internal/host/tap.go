@@ -26,6 +26,10 @@ type TAPConfig struct {
 	Addrs  []netip.Prefix // addresses with their on-link prefix
 	Routes []Route
 
+	// Index is the interface index to take, 1 or more; 0 leaves it to the
+	// kernel, which counts from 2 in each namespace.
+	Index int
+
 	// TxQueueLen is the number of frames that the kernel holds for the fabric
 	// when a port is paused; 0 for DefaultTxQueueLen. Kernels may permit less:
 	// the TAP then takes what it gets, see TAP.TxQueueLen.

@@ -63,6 +63,26 @@ func TestTAPSetup(t *testing.T) {
 	}
 }
 
+// TestTAPIndex: an index that was asked for, and no interface left by it.
+func TestTAPIndex(t *testing.T) {
+	simtest.Root(t)
+	n := newNS(t, "tapindex")
+	c := tapConfig(0x12, "10.9.2.1/24")
+	c.Index = 12345678
+	x := newTAP(t, n, c)
+	if x.Index() != c.Index {
+		t.Errorf("index %d, want %d", x.Index(), c.Index)
+	}
+	c.Name = "eth1"
+	if _, err := n.AddTAP(c); err == nil {
+		t.Error("a second interface of that index")
+	}
+	x.Close()
+	if out := command(t, "ip", "-n", n.Name(), "link", "show"); strings.Contains(out, "eth") {
+		t.Errorf("interfaces are left:\n%s", out)
+	}
+}
+
 func TestTAPRefusals(t *testing.T) {
 	simtest.Root(t)
 	n := newNS(t, "bad")

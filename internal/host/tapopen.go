@@ -22,6 +22,12 @@ func (t *TAP) open() error {
 	if err != nil {
 		return err
 	}
+	if t.cfg.Index != 0 {
+		if err := t.reserve(); err != nil {
+			t.remove()
+			return err
+		}
+	}
 	if features&iffBackpressure == 0 {
 		return t.create(false)
 	}
@@ -88,7 +94,37 @@ func (t *TAP) create(persistent bool) error {
 	if err = errors.Join(err, dup); err != nil {
 		return fmt.Errorf("create: duplicate the descriptor: %w", err)
 	}
+	if t.cfg.Index != 0 {
+		if err := unix.IoctlSetInt(t.fd, unix.TUNSETPERSIST, 0); err != nil {
+			return fmt.Errorf("bind to the descriptor: %w", err)
+		}
+	}
 	return unix.SetNonblock(t.fd, true)
+}
+
+// reserve makes the interface with its index, which water cannot ask for, so
+// that it survives the descriptor; what attaches to it next ends that.
+func (t *TAP) reserve() error {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open /dev/net/tun: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.IoctlSetPointerInt(fd, unix.TUNSETIFINDEX, t.cfg.Index); err != nil {
+		return fmt.Errorf("ask for index %d: %w", t.cfg.Index, err)
+	}
+	req, err := unix.NewIfreq(t.cfg.Name)
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+		return fmt.Errorf("create with index %d: %w%s", t.cfg.Index, err, remedy(err))
+	}
+	if err := unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1); err != nil {
+		return fmt.Errorf("keep for a moment: %w", err)
+	}
+	return nil
 }
 
 // attach opens the persistent interface again with backpressure, and lets it
