@@ -49,9 +49,20 @@ func lockCache() (unlock func(), err error) {
 		f.Close()
 		return nil, fmt.Errorf("cache: lock %s: %w", f.Name(), err)
 	}
+	removeStale(dir)
+	return func() {
+		// Programs that a killed fetch had started may have gone on for a while
+		// after it, and filled again what was removed.
+		removeStale(dir)
+		f.Close()
+	}, nil
+}
+
+// removeStale removes directories that nobody fills: the caller has the lock
+// and is not, or no longer, at work.
+func removeStale(dir string) {
 	l, _ := filepath.Glob(filepath.Join(dir, tmpPrefix+"*"))
 	for _, d := range l {
 		os.RemoveAll(d)
 	}
-	return func() { f.Close() }, nil
 }
