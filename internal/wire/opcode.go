@@ -94,6 +94,10 @@ const (
 // A17.9.3).
 const CNP Opcode = 0x81
 
+// CN is the opcode of a congestion notification packet of InfiniBand: a BTH
+// with BECN and nothing behind it (IBTA vol. 1 annex A10.2.1).
+const CN Opcode = 0x80
+
 // Service returns the high three bits.
 func (o Opcode) Service() Opcode { return o & 0xe0 }
 

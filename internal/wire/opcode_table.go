@@ -83,5 +83,6 @@ func buildOpcodes() (t [256]opcodeInfo) {
 	set(UDSendOnly, "UD SEND Only", ExtDETH|ExtPayload)
 	set(UDSendOnlyImm, "UD SEND Only with Immediate", ExtDETH|ExtImmDt|ExtPayload)
 	set(CNP, "CNP", ExtCNP)
+	set(CN, "CN", 0)
 	return t
 }

@@ -49,6 +49,7 @@ func TestOpcodes(t *testing.T) {
 		{UCWriteOnlyImm, 0x2b, 32, true, "UC RDMA WRITE Only with Immediate"},
 		{UDSendOnly, 0x64, 20, true, "UD SEND Only"},
 		{UDSendOnlyImm, 0x65, 24, true, "UD SEND Only with Immediate"},
+		{CN, 0x80, 12, false, "CN"},
 		{CNP, 0x81, 28, false, "CNP"},
 	}
 	known := map[Opcode]bool{}

@@ -1,0 +1,63 @@
+package wire
+
+import "encoding/binary"
+
+// vcrcPoly is x^16 + x^12 + x^3 + x + 1, bit-reversed (IBTA vol. 1 §7.8.2).
+const vcrcPoly = 0xd008
+
+var vcrcTable = func() (t [256]uint16) {
+	for i := range t {
+		c := uint16(i)
+		for range 8 {
+			if c&1 != 0 {
+				c = c>>1 ^ vcrcPoly
+			} else {
+				c >>= 1
+			}
+		}
+		t[i] = c
+	}
+	return t
+}()
+
+// VCRC computes the variant CRC over b, a packet from its LRH to its ICRC
+// (IBTA vol. 1 §7.8.2). The result goes on the wire least significant byte
+// first. Over the first four bytes of a flow control packet the same CRC is
+// its LPCRC (§7.9.4).
+func VCRC(b []byte) uint16 {
+	c := ^uint16(0)
+	for _, x := range b {
+		c = vcrcTable[byte(c)^x] ^ c>>8
+	}
+	return ^c
+}
+
+// SealIB computes the CRCs of a native packet into its last bytes: the ICRC,
+// unless the packet is raw, and the VCRC. b is the whole packet, as long as its
+// LRH says; it reports false, and does nothing, if b is not.
+func SealIB(b []byte) bool {
+	h := LRH(b)
+	if !h.Valid() || h.WireLen() != len(b) || len(b) < LRHLen+ICRCLen+VCRCLen {
+		return false
+	}
+	n := len(b) - VCRCLen
+	if h.LNH() >= LNHBTH {
+		i := n - ICRCLen
+		binary.LittleEndian.PutUint32(b[i:], ICRCNative(b[:i]))
+	}
+	binary.LittleEndian.PutUint16(b[n:], VCRC(b[:n]))
+	return true
+}
+
+// CheckIB verifies the CRCs of a whole native packet. The ICRC of a raw packet,
+// which has none, is right.
+func CheckIB(b []byte) (icrc, vcrc bool) {
+	h := LRH(b)
+	if !h.Valid() || h.WireLen() != len(b) || len(b) < LRHLen+ICRCLen+VCRCLen {
+		return false, false
+	}
+	n := len(b) - VCRCLen
+	i := n - ICRCLen
+	icrc = h.LNH() < LNHBTH || binary.LittleEndian.Uint32(b[i:]) == ICRCNative(b[:i])
+	return icrc, binary.LittleEndian.Uint16(b[n:]) == VCRC(b[:n])
+}
