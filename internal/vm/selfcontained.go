@@ -20,7 +20,9 @@ var standard = []string{
 
 // extras are files that these programs look for, as patterns.
 var extras = []string{
-	"/etc/libibverbs.d/*", "/etc/services", "/etc/protocols", "/etc/iproute2/*", "/usr/share/iproute2/*",
+	"/etc/libibverbs.d/rxe.driver", "/etc/libibverbs.d/siw.driver", // others would be complained about
+	"/lib/*/libgcc_s.so.1", "/lib64/libgcc_s.so.1", // pthread_exit loads it
+	"/etc/services", "/etc/protocols", "/etc/iproute2/*", "/usr/share/iproute2/*",
 	"/usr/lib/locale/C.utf8/*", "/usr/lib/locale/C.utf8/LC_MESSAGES/*",
 	"/lib/terminfo/d/dumb", "/lib/terminfo/l/linux", "/lib/terminfo/x/xterm", "/lib/terminfo/x/xterm-256color", "/lib/terminfo/s/screen", "/lib/terminfo/t/tmux-256color",
 }
