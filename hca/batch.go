@@ -23,6 +23,9 @@ type Batch struct {
 	ctxs  []*Context // with something in out
 	cqs   []*CQ      // with completions to publish
 	qps   []*QP      // with ring space to give back
+	srqs  []*SRQ     // likewise
+	over  []*CQ      // that have overrun: their queue pairs end
+	last  []*QP      // in Err, that have taken their last work request of an SRQ
 	fire  []*CQ      // whose events are due
 	busy  bool
 	pool  *frame.Pool
@@ -32,10 +35,12 @@ type Batch struct {
 func NewBatch() *Batch { return &Batch{} }
 
 // Pending tells whether something waits for Commit.
-func (b *Batch) Pending() bool { return len(b.ctxs)+len(b.cqs)+len(b.qps) > 0 }
+func (b *Batch) Pending() bool {
+	return len(b.ctxs)+len(b.cqs)+len(b.qps)+len(b.srqs)+len(b.over)+len(b.last) > 0
+}
 
 // Commit applies what was collected, in the order that programs rely on: data,
-// ring space, completions, completion events. A program that sees a completion
+// ring space, completions, completion events, the events of last work requests. A program that sees a completion
 // may post again at once, into a queue that may have had room for one only. An event callback may call into
 // the devices; what it causes is committed too. A Commit within a Commit does
 // nothing.
@@ -46,6 +51,16 @@ func (b *Batch) Commit() {
 	b.busy = true
 	for b.Pending() {
 		b.data()
+		for len(b.over) > 0 {
+			q := b.over[len(b.over)-1]
+			b.over = b.over[:len(b.over)-1]
+			q.endUsers()
+		}
+		for i, s := range b.srqs {
+			s.publish()
+			b.srqs[i] = nil
+		}
+		b.srqs = b.srqs[:0]
 		for i, q := range b.qps {
 			q.publish()
 			b.qps[i] = nil
@@ -64,6 +79,13 @@ func (b *Batch) Commit() {
 			}
 		}
 		b.fire = b.fire[:0]
+		for i, q := range b.last { // behind the last completion
+			if !q.gone && q.attr.State == Err {
+				q.async(EventLastWQE)
+			}
+			b.last[i] = nil
+		}
+		b.last = b.last[:0]
 	}
 	b.busy = false
 }

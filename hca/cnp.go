@@ -19,6 +19,9 @@ func ecn(b []byte, l3 int) bool {
 func (q *QP) onMark() {
 	d := q.ctx.dev
 	d.ctr.ECNMarked++
+	if q.typ == UD {
+		return // it has no peer to be told
+	}
 	prio := d.cfg.Priority[d.cfg.CNPTrafficClass>>2]
 	if q.loop || d.cnps[prio].Len() >= maxCNPs || !q.np.Marked(d.eng.Now(), d.cfg.CNPInterval) {
 		return

@@ -138,7 +138,7 @@ func (q *QP) fail(st Status) {
 		d.ctr.LocalErrors++
 	}
 	if r.acked == q.sq.Producer() {
-		q.toErr()
+		q.failed()
 		return
 	}
 	w := ring.SendWQE(q.sq.At(r.acked))
@@ -149,7 +149,16 @@ func (q *QP) fail(st Status) {
 	}
 	q.scq.push(&e, true)
 	r.acked = q.sq.Next(r.acked)
-	q.toErr()
+	q.failed()
+}
+
+// failed stops the queue pair after a completion error of the send queue.
+func (q *QP) failed() {
+	if q.typ == RC {
+		q.toErr()
+	} else {
+		q.toSQE()
+	}
 }
 
 // onReadResponse takes the data of a READ.

@@ -31,6 +31,7 @@ type Config struct {
 	KeySeed [32]byte
 
 	MaxQP, MaxCQ, MaxMR, MaxPD int // per device; defaults 16384, 16384, 65536, 16384
+	MaxSRQ, MaxAH              int // per device; defaults 16384, 65536
 }
 
 // Limits that a device reports.
@@ -42,6 +43,9 @@ const (
 	MaxMsgSize  = 1 << 30 // bytes
 	MaxRdAtomic = 128     // outstanding READs and atomics of a queue pair, each way
 	MaxGIDs     = 128
+
+	MaxGroups   = 4096  // multicast groups of a device
+	MaxAttached = 65536 // queue pairs in them, each counted once per group
 )
 
 func (c *Config) setDefaults() {
@@ -57,6 +61,8 @@ func (c *Config) setDefaults() {
 	def(&c.MaxCQ, 16384)
 	def(&c.MaxMR, 65536)
 	def(&c.MaxPD, 16384)
+	def(&c.MaxSRQ, 16384)
+	def(&c.MaxAH, 65536)
 	if c.CNPTrafficClass == 0 {
 		c.CNPTrafficClass = 48 << 2
 	}

@@ -12,6 +12,10 @@ type Context struct {
 	qps []*QP
 	mrs []*MR
 
+	srqs   []*SRQ
+	ahs    []*AH    // by number, from 1 on; nil where there is none
+	freeAH []uint32 // numbers to be used again
+
 	out scatter // what waits in the batch for mem
 }
 
@@ -39,6 +43,10 @@ func (c *Context) Close() {
 	for len(c.qps) > 0 {
 		c.qps[len(c.qps)-1].remove()
 	}
+	for len(c.srqs) > 0 {
+		c.srqs[len(c.srqs)-1].remove()
+	}
+	c.dropAHs()
 	for len(c.mrs) > 0 {
 		c.mrs[len(c.mrs)-1].remove()
 	}
@@ -82,7 +90,8 @@ func (c *Context) AllocPD() (*PD, error) {
 	return p, nil
 }
 
-// Dealloc frees the domain: ErrBusy while regions or queue pairs are in it.
+// Dealloc frees the domain: ErrBusy while regions, queue pairs, shared receive
+// queues or address handles are in it.
 func (p *PD) Dealloc() error {
 	if p.gone {
 		return ErrInvalid

@@ -7,7 +7,7 @@ type Counters struct {
 	RxFrames, RxBytes uint64 // RoCE frames that the NIC handed up
 	TxLinkDown        uint64 // of the former, sent while there was no link
 
-	TxRequests, RxRequests       uint64 // request packets; received: in order
+	TxRequests, RxRequests       uint64 // request packets of RC and UC; received: in order
 	TxResponses, RxResponses     uint64 // READ responses and atomic acknowledges
 	TxAcks, RxAcks               uint64 // positive
 	TxRNRNaks, RxRNRNaks         uint64
@@ -27,6 +27,9 @@ type Counters struct {
 	LocalErrors    uint64 // work requests that failed locally: keys, lengths, opcodes
 	MemoryFailures uint64 // copies to or from a program's memory that failed
 	CQOverruns     uint64
+
+	TxDatagrams, RxDatagrams uint64 // of UD; received: delivered, each copy of a multicast
+	OverMTU                  uint64 // datagrams that were longer than the MTU and so not sent
 
 	CNPSent, CNPReceived uint64
 	ECNMarked            uint64 // frames received with CE
@@ -49,12 +52,15 @@ const (
 	DropOutOfOrder                   // request beyond a gap
 	DropStale                        // response that is not expected
 	DropRNR                          // no receive work request
+	DropQKey                         // datagram with another Q_Key
+	DropTooLong                      // UC, UD: longer than the receive work request
+	DropMessage                      // UC: of a message that is not wanted any more or not permitted
 	NumDropReasons
 )
 
 // String names the reason.
 func (r DropReason) String() string {
-	names := [NumDropReasons]string{"malformed", "icrc", "opcode", "pkey", "no qp", "qp state", "address", "out of order", "stale", "rnr"}
+	names := [NumDropReasons]string{"malformed", "icrc", "opcode", "pkey", "no qp", "qp state", "address", "out of order", "stale", "rnr", "q_key", "too long", "message"}
 	if r < NumDropReasons {
 		return names[r]
 	}

@@ -13,6 +13,7 @@ type CQ struct {
 	users int // queue pairs
 	gone  bool
 	fail  bool // overran; the event is sent once
+	over  bool // in the batch's list of those that overran
 
 	prod  uint32 // next slot to write
 	pub   uint32 // published so far
@@ -50,6 +51,30 @@ func (c *Context) CreateCQ(r *ring.Ring, event func(*CQ)) (*CQ, error) {
 
 // Ring returns the memory of the queue.
 func (q *CQ) Ring() *ring.Ring { return q.ring }
+
+// Resize moves the queue and what the program has not taken to the ring r, in
+// which the oldest completion is at index 0 (IBTA vol. 1 §11.2.8.3). ErrInvalid:
+// r has no room for it. The old ring is not touched any more.
+func (q *CQ) Resize(r *ring.Ring) error {
+	if q.gone || r == nil || r.Elem() < ring.CQELen || r.Slots() > MaxCQE+1 {
+		return ErrInvalid
+	}
+	from := q.ring.Consumer()
+	n, shown := q.ring.Distance(from, q.prod), q.ring.Distance(from, q.pub)
+	if n > r.Mask() {
+		return ErrInvalid
+	}
+	if shown > n {
+		shown = n // the program's index is wild
+	}
+	for i := range n {
+		copy(r.At(i)[:ring.CQELen], q.ring.At(from + i)[:ring.CQELen])
+	}
+	r.SetConsumer(0)
+	r.SetProducer(shown)
+	q.ring, q.prod, q.pub, q.seen = r, n, shown, 0
+	return nil
+}
 
 // Arm asks for one event, at the next completion or at the next that is
 // solicited or in error (IBTA vol. 1 §11.4.2.2).
@@ -103,8 +128,15 @@ func (q *CQ) push(e *ring.CQE, solicited bool) {
 	}
 }
 
+// overrun loses a completion. The queue pairs end with the batch: whoever
+// completes something is in the middle of it (IBTA vol. 1 §11.6.3.1).
 func (q *CQ) overrun() {
 	q.ctx.dev.ctr.CQOverruns++
+	if !q.over {
+		q.over = true
+		b := q.ctx.dev.batch
+		b.over = append(b.over, q)
+	}
 	if q.fail {
 		return
 	}
@@ -112,6 +144,21 @@ func (q *CQ) overrun() {
 	if q.ctx.async != nil {
 		q.ctx.async(Event{Type: EventCQErr, CQ: q})
 	}
+}
+
+// endUsers moves the queue pairs that use a queue which has overrun to Err.
+func (q *CQ) endUsers() {
+	if q.gone {
+		return
+	}
+	for _, p := range q.ctx.qps {
+		if s := p.attr.State; (p.scq == q || p.rcq == q) && s >= Init && s != Err {
+			p.async(EventQPFatal)
+			p.resp.stop()
+			p.toErr()
+		}
+	}
+	q.over = false // what the flush loses concerns nobody any more
 }
 
 // publish makes the completions visible and notes whether an event is due.

@@ -19,6 +19,7 @@ type Event struct {
 	Port uint8 // events of a port
 	CQ   *CQ   // events of a completion queue
 	QP   *QP   // events of a queue pair
+	SRQ  *SRQ  // events of a shared receive queue
 }
 
 // Device is an HCA with one RoCEv2 port. It is a nic.Source: the node's NIC
@@ -35,13 +36,16 @@ type Device struct {
 	kick  func()
 
 	gids [MaxGIDs]GIDEntry
+	nGID int // the valid ones lie below
 	up   bool
 	mtu  uint8 // code of the active MTU
 
 	contexts []*Context
 	qps      qpTable
 	mrs      mrTable
-	nPD, nCQ int
+	groups   map[GID][]*QP // queue pairs by the multicast group that they are attached to
+
+	nPD, nCQ, nSRQ, nAH, nAttached int
 
 	active    []*QP // what Sweep looks at
 	ready     [8]qpList
@@ -71,7 +75,7 @@ func New(e *sim.Engine, pool *frame.Pool, batch *Batch, cfg Config) *Device {
 	cfg.setDefaults()
 	d := &Device{
 		cfg: cfg, eng: e, proc: e.NewProc(), pool: pool, batch: batch,
-		keys: rand.NewChaCha8(cfg.KeySeed), up: true, kick: func() {},
+		keys: rand.NewChaCha8(cfg.KeySeed), up: true, kick: func() {}, groups: map[GID][]*QP{},
 	}
 	if batch == nil {
 		d.batch, d.auto = NewBatch(), true
@@ -130,6 +134,9 @@ func (d *Device) SetGID(index int, g GIDEntry) {
 		return
 	}
 	d.gids[index] = g
+	for d.nGID = MaxGIDs; d.nGID > 0 && !d.gids[d.nGID-1].Valid; {
+		d.nGID--
+	}
 	d.enter()
 	d.broadcast(Event{Type: EventGIDChange, Port: 1})
 	d.leave()

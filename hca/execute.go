@@ -23,19 +23,9 @@ func (q *QP) onSend(p *request, k transport.Kind, n uint32) bool {
 	if uint64(r.recvGot)+uint64(n) > r.recvLen {
 		return q.refuse(nakInvalidRequest, StatusLocLenErr)
 	}
-	for pay := p.pay; len(pay) > 0; {
-		g := &r.recvSegs[0]
-		l := min(uint64(len(pay)), g.Len)
-		q.write(g.Addr, pay[:l])
-		pay = pay[l:]
-		g.Addr, g.Len = g.Addr+l, g.Len-l
-		if g.Len == 0 {
-			r.recvSegs = r.recvSegs[1:]
-		}
-	}
-	r.recvGot += n
+	q.place(p.pay)
 	if k&transport.Last != 0 {
-		q.received(p, k, r.recvGot, ring.WCRecv)
+		q.received(p, ring.CQE{Opcode: ring.WCRecv, ByteLen: r.recvGot, SrcQP: q.attr.DestQPN})
 	}
 	q.executed(p, 1)
 	return n > 0
@@ -84,7 +74,7 @@ func (q *QP) onWrite(p *request, k transport.Kind, n uint32) bool {
 	}
 	if k&(transport.Last|transport.Imm) == transport.Last|transport.Imm {
 		q.takeRecv(false)
-		q.received(p, k, r.total, ring.WCRecvImm)
+		q.received(p, ring.CQE{Opcode: ring.WCRecvImm, ByteLen: r.total, SrcQP: q.attr.DestQPN})
 	}
 	q.executed(p, 1)
 	return n > 0
@@ -96,59 +86,10 @@ func (q *QP) remote(rkey uint32, va uint64, n uint32, need Access) (*MR, uint64,
 	if n == 0 {
 		return nil, 0, true
 	}
-	m := q.region(rkey)
+	m := q.region(q.pd, rkey)
 	if m == nil {
 		return nil, 0, false
 	}
 	a, ok := m.translate(va, uint64(n), need)
 	return m, a, ok
-}
-
-// hasRecv tells whether a receive work request is posted.
-func (q *QP) hasRecv() bool { return q.resp.rqNext != q.rq.Producer() }
-
-// takeRecv takes the next receive work request. data: its SGEs will be needed.
-func (q *QP) takeRecv(data bool) Status {
-	r := &q.resp
-	w := ring.RecvWQE(q.rq.At(r.rqNext))
-	r.rqNext = q.rq.Next(r.rqNext)
-	q.markDirty()
-	r.busy, r.recvID, r.recvGot, r.recvLen = true, w.ID(), 0, 0
-	r.recvSegs = r.segBuf[:0]
-	if !data {
-		return 0
-	}
-	n := w.NumSGE()
-	if n > q.cap.MaxRecvSGE || int(n) > w.MaxSGE() {
-		return StatusLocQPOpErr
-	}
-	for i := range int(n) {
-		s := w.SGE(i)
-		if s.Len == 0 {
-			continue
-		}
-		m := q.region(s.LKey)
-		if m == nil {
-			return StatusLocProtErr
-		}
-		a, ok := m.translate(s.Addr, uint64(s.Len), AccessLocalWrite)
-		if !ok {
-			return StatusLocProtErr
-		}
-		r.recvSegs = append(r.recvSegs, Segment{a, uint64(s.Len)})
-		r.recvLen += uint64(s.Len)
-	}
-	return 0
-}
-
-// received completes the receive work request that is in use.
-func (q *QP) received(p *request, k transport.Kind, n, op uint32) {
-	r := &q.resp
-	r.busy = false
-	e := ring.CQE{ID: r.recvID, Opcode: op, ByteLen: n, QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
-	if k&transport.Imm != 0 {
-		e.Flags = ring.WCFlagImm
-		copy(e.Imm[:], p.head[len(p.head)-wire.ImmDtLen:])
-	}
-	q.rcq.push(&e, p.solicited)
 }

@@ -187,10 +187,13 @@ func (q *QP) parse(w *sendWork, slot ring.SendWQE, first bool) bool {
 // decode copies what matters of a WQE into w and checks it.
 func (q *QP) decode(w *sendWork, slot ring.SendWQE) Status {
 	op, flags, nsge := slot.Opcode(), slot.Flags(), slot.NumSGE()
-	if op > ring.OpFetchAdd {
+	if op > ring.OpFetchAdd || q.service.posts>>op&1 == 0 {
 		return StatusLocQPOpErr
 	}
-	*w = sendWork{id: slot.ID(), op: uint8(op), flags: uint8(flags), raddr: slot.RemoteAddr(), imm: slot.Imm()}
+	*w = sendWork{id: slot.ID(), op: uint8(op), flags: uint8(flags) &^ flagOverMTU, raddr: slot.RemoteAddr(), imm: slot.Imm()}
+	if q.typ == UD {
+		return q.decodeDatagram(w, slot, nsge)
+	}
 	if w.reads() {
 		w.flags &^= ring.FlagInline
 		if q.attr.MaxRdAtomic == 0 {
@@ -206,6 +209,28 @@ func (q *QP) decode(w *sendWork, slot ring.SendWQE) Status {
 	} else {
 		w.rkey = slot.RKey()
 	}
+	if st := q.decodeLength(w, slot, nsge); st != 0 || w.flags&ring.FlagInline != 0 {
+		return st
+	}
+	if w.op > ring.OpRDMARead {
+		if w.len < 8 {
+			return StatusLocLenErr
+		}
+		w.len = 8
+	}
+	if w.reads() { // a response must find its place: say now that it will not
+		d := q.ctx.dev
+		segs := d.segs
+		d.segs = d.probe[:0]
+		st := q.segments(w, slot, 0, w.len, AccessLocalWrite)
+		d.probe, d.segs = d.segs, segs
+		return st
+	}
+	return 0
+}
+
+// decodeLength finds out how long the message is.
+func (q *QP) decodeLength(w *sendWork, slot ring.SendWQE, nsge uint32) Status {
 	if w.flags&ring.FlagInline != 0 {
 		w.len = slot.Length()
 		if w.len > q.cap.MaxInline || int(w.len) > len(slot.Inline()) {
@@ -229,20 +254,6 @@ func (q *QP) decode(w *sendWork, slot ring.SendWQE) Status {
 		return StatusLocLenErr
 	}
 	w.len = uint32(total)
-	if w.op > ring.OpRDMARead {
-		if w.len < 8 {
-			return StatusLocLenErr
-		}
-		w.len = 8
-	}
-	if w.reads() { // a response must find its place: say now that it will not
-		d := q.ctx.dev
-		segs := d.segs
-		d.segs = d.probe[:0]
-		st := q.segments(w, slot, 0, w.len, AccessLocalWrite)
-		d.probe, d.segs = d.segs, segs
-		return st
-	}
 	return 0
 }
 
@@ -277,7 +288,7 @@ func (q *QP) segment(lkey uint32, addr, n uint64, need Access) Status {
 	if n == 0 {
 		return 0
 	}
-	m := q.region(lkey)
+	m := q.region(q.pd, lkey)
 	if m == nil {
 		return StatusLocProtErr
 	}

@@ -2,61 +2,6 @@ package hca
 
 import "cnuas/hca/transport"
 
-// transition is one arrow of IBTA vol. 1 figure 124 with the attributes of
-// table 91: those that must be given and those that may.
-type transition struct {
-	ok       bool
-	req, opt AttrMask
-}
-
-const initAttrs = AttrPKeyIndex | AttrPort | AttrAccessFlags
-
-// rcTransitions are those of the reliable connection service. Every state may
-// go to Reset and, but for Reset, to Err.
-var rcTransitions = [Err + 1][Err + 1]transition{
-	Reset: {
-		Reset: {ok: true},
-		Init:  {ok: true, req: initAttrs},
-	},
-	Init: {
-		Reset: {ok: true},
-		Err:   {ok: true},
-		Init:  {ok: true, opt: initAttrs},
-		RTR: {ok: true,
-			req: AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN | AttrMaxDestRdAtomic | AttrMinRNRTimer,
-			opt: AttrAltPath | AttrAccessFlags | AttrPKeyIndex},
-	},
-	RTR: {
-		Reset: {ok: true},
-		Err:   {ok: true},
-		RTS: {ok: true,
-			req: AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrSQPSN | AttrMaxRdAtomic,
-			opt: AttrCurState | AttrAltPath | AttrAccessFlags | AttrMinRNRTimer | AttrPathMigState},
-	},
-	RTS: {
-		Reset: {ok: true},
-		Err:   {ok: true},
-		RTS:   {ok: true, opt: AttrCurState | AttrAccessFlags | AttrAltPath | AttrPathMigState | AttrMinRNRTimer},
-		SQD:   {ok: true, opt: AttrEnSQDAsync},
-	},
-	SQD: {
-		Reset: {ok: true},
-		Err:   {ok: true},
-		RTS:   {ok: true, opt: AttrCurState | AttrAltPath | AttrAccessFlags | AttrMinRNRTimer | AttrPathMigState},
-		SQD: {ok: true, opt: AttrPort | AttrAV | AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrMaxRdAtomic |
-			AttrMaxDestRdAtomic | AttrAltPath | AttrAccessFlags | AttrPKeyIndex | AttrMinRNRTimer | AttrPathMigState},
-	},
-	SQE: {
-		Reset: {ok: true},
-		Err:   {ok: true},
-		RTS:   {ok: true, opt: AttrCurState | AttrAccessFlags | AttrMinRNRTimer},
-	},
-	Err: {
-		Reset: {ok: true},
-		Err:   {ok: true},
-	},
-}
-
 // Modify changes the attributes that m names and, with AttrState, the state
 // (IBTA vol. 1 §11.2.5.2). ErrState: no such transition, or the attributes are
 // not those that it needs and allows. ErrInvalid: a value out of range.
@@ -75,7 +20,7 @@ func (q *QP) Modify(a *QPAttr, m AttrMask) error {
 	if m&AttrCurState != 0 && a.CurState != from {
 		return ErrState
 	}
-	t := &rcTransitions[from][to]
+	t := &q.service.moves[from][to]
 	if !t.ok || m&t.req != t.req || m&^(t.req|t.opt|AttrState) != 0 {
 		return ErrState
 	}
@@ -87,8 +32,11 @@ func (q *QP) Modify(a *QPAttr, m AttrMask) error {
 	var head template
 	if m&AttrAV != 0 {
 		var err error
-		if head, err = q.ctx.dev.newTemplate(q, &n); err != nil {
+		if head, err = q.ctx.dev.newTemplate(&n.AV, q.num, n.DestQPN); err != nil {
 			return err
+		}
+		if n.AV.DGID.IsMulticast() {
+			return ErrInvalid
 		}
 	}
 	d := q.ctx.dev
@@ -147,6 +95,9 @@ func merge(n, a *QPAttr, m AttrMask) {
 	if set(AttrAV) {
 		n.AV = a.AV
 	}
+	if set(AttrQKey) {
+		n.QKey = a.QKey
+	}
 	if set(AttrPathMTU) {
 		n.PathMTU = a.PathMTU
 	}
@@ -200,11 +151,17 @@ func (q *QP) move(from, to QPState, m AttrMask) {
 		q.req.reset()
 		q.resp = responder{}
 		q.sq.Clear()
-		q.rq.Clear()
+		if q.own.ring != nil {
+			q.own.ring.Clear()
+			q.own.next = 0
+		}
 		q.swept, q.draining = 0, false
 	case RTR:
 		q.mtu = transport.MTUBytes(q.attr.PathMTU)
-		q.resp.begin(q.attr.RQPSN)
+		if q.typ == UD {
+			q.mtu = transport.MTUBytes(d.mtu)
+		}
+		q.resp.begin(q.attr.RQPSN, q.typ)
 	case RTS:
 		if from == RTR {
 			q.req.begin(q.attr.SQPSN)

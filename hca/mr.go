@@ -22,28 +22,78 @@ const accessOnDemand Access = 1 << 6
 // name by addresses from iova on. Remote write or atomic access needs local
 // write access (IBTA vol. 1 §10.6.3.1).
 func (c *Context) RegMR(pd *PD, start, length, iova uint64, acc Access) (*MR, error) {
-	switch {
-	case c.closed || pd == nil || pd.gone || pd.ctx != c:
-		return nil, ErrInvalid
-	case acc&accessOnDemand != 0:
-		return nil, ErrNotSupported
-	case acc&^accessKnown != 0:
-		return nil, ErrInvalid
-	case acc&(AccessRemoteWrite|AccessRemoteAtomic) != 0 && acc&AccessLocalWrite == 0:
-		return nil, ErrInvalid
-	case start+length < start || iova+length < iova:
-		return nil, ErrInvalid
-	case c.dev.mrs.n >= c.dev.cfg.MaxMR:
+	if err := c.checkMR(pd, start, length, iova, acc); err != nil {
+		return nil, err
+	}
+	if c.dev.mrs.n >= c.dev.cfg.MaxMR {
 		return nil, ErrNoMemory
 	}
 	m := &MR{pd: pd, start: start, length: length, iova: iova, access: acc}
+	c.newKey(m)
+	pd.used++
+	c.mrs = append(c.mrs, m)
+	return m, nil
+}
+
+func (c *Context) checkMR(pd *PD, start, length, iova uint64, acc Access) error {
+	switch {
+	case c.closed || pd == nil || pd.gone || pd.ctx != c:
+		return ErrInvalid
+	case acc&accessOnDemand != 0:
+		return ErrNotSupported
+	case acc&^accessKnown != 0:
+		return ErrInvalid
+	case acc&(AccessRemoteWrite|AccessRemoteAtomic) != 0 && acc&AccessLocalWrite == 0:
+		return ErrInvalid
+	case start+length < start || iova+length < iova:
+		return ErrInvalid
+	}
+	return nil
+}
+
+// newKey enters the region under a key that no other has.
+func (c *Context) newKey(m *MR) {
+	m.key = 0
 	for m.key == 0 || c.dev.mrs.find(m.key) != nil {
 		m.key = uint32(c.dev.keys.Uint64())
 	}
 	c.dev.mrs.insert(m)
+}
+
+// Rereg says what MR.Rereg changes; what is nil or false stays.
+type Rereg struct {
+	PD                  *PD
+	Access              *Access
+	Range               bool // start, length and iova are given
+	Start, Length, IOVA uint64
+}
+
+// Rereg changes a registration (IBTA vol. 1 §10.6.6.2). The region has other
+// keys afterwards; on error it stays as it is.
+func (m *MR) Rereg(r Rereg) error {
+	if m.key == 0 {
+		return ErrInvalid
+	}
+	c, pd, acc := m.pd.ctx, m.pd, m.access
+	start, length, iova := m.start, m.length, m.iova
+	if r.PD != nil {
+		pd = r.PD
+	}
+	if r.Access != nil {
+		acc = *r.Access
+	}
+	if r.Range {
+		start, length, iova = r.Start, r.Length, r.IOVA
+	}
+	if err := c.checkMR(pd, start, length, iova, acc); err != nil {
+		return err
+	}
+	c.dev.mrs.remove(m.key)
+	m.pd.used--
 	pd.used++
-	c.mrs = append(c.mrs, m)
-	return m, nil
+	m.pd, m.start, m.length, m.iova, m.access = pd, start, length, iova, acc
+	c.newKey(m)
+	return nil
 }
 
 // Dereg ends the registration: from now on the keys name nothing.
@@ -68,6 +118,9 @@ func (m *MR) LKey() uint32 { return m.key }
 
 // RKey is the key for the remote side.
 func (m *MR) RKey() uint32 { return m.key }
+
+// Access is what the region permits.
+func (m *MR) Access() Access { return m.access }
 
 // Length in bytes.
 func (m *MR) Length() uint64 { return m.length }

@@ -171,8 +171,8 @@ func TestObjects(t *testing.T) {
 	if _, err := p.NewQP(cq, cq, hca.QPCap{}, false); !errors.Is(err, hca.ErrNoMemory) {
 		t.Errorf("a third queue pair: %v", err)
 	}
-	if _, err := c.CreateQP(hca.QPInit{PD: p.PD, Type: hca.UD}); !errors.Is(err, hca.ErrNotSupported) {
-		t.Errorf("UD: %v", err)
+	if _, err := c.CreateQP(hca.QPInit{PD: p.PD, Type: 9}); !errors.Is(err, hca.ErrNotSupported) {
+		t.Errorf("XRC: %v", err)
 	}
 	if _, err := c.CreateQP(hca.QPInit{PD: p.PD, Type: hca.RC, SendCQ: cq.CQ, RecvCQ: cq.CQ, SQ: qp.SendRing(), RQ: qp.RecvRing(), Cap: hca.QPCap{MaxSendSGE: 30}}); !errors.Is(err, hca.ErrInvalid) {
 		t.Errorf("SGEs that the ring has no room for: %v", err)

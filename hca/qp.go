@@ -3,22 +3,30 @@ package hca
 import (
 	"cnuas/hca/cc"
 	"cnuas/hca/ring"
+	"cnuas/hca/transport"
 	"cnuas/internal/sim"
+	"cnuas/internal/wire"
 )
 
 // QPInit describes a queue pair to be made. SQ and RQ are the rings for work
-// requests; a slot has room for a WQE with Cap's SGEs and inline data.
+// requests; a slot has room for a WQE with Cap's SGEs and inline data. With an
+// SRQ there is no RQ.
 type QPInit struct {
 	PD             *PD
 	Type           QPType
 	SendCQ, RecvCQ *CQ
+	SRQ            *SRQ
 	SQ, RQ         *ring.Ring
 	Cap            QPCap
 	SigAll         bool
+
+	// BlockLoopback keeps a UD queue pair's multicasts from itself.
+	BlockLoopback bool
 }
 
 // QP is a queue pair (IBTA vol. 1 §10.3): a requester that sends what the send
-// queue asks for and completes it, and a responder that serves the peer.
+// queue asks for and completes it, and a responder that serves the peer, or with
+// UD all who send to it.
 type QP struct {
 	// UserHandle is for the owner's use.
 	UserHandle uint64
@@ -27,9 +35,14 @@ type QP struct {
 	ctx      *Context
 	pd       *PD
 	scq, rcq *CQ
-	sq, rq   *ring.Ring
+	typ      QPType
+	service  *service
+	sq       *ring.Ring
+	rq       *recvQueue // own, or that of an SRQ
+	own      recvQueue
 	cap      QPCap
 	sigAll   bool
+	block    bool // its multicasts do not come back to it
 	gone     bool
 	active   bool // in the list that Sweep looks at
 	draining bool // SQD: the event for the drained send queue is still owed
@@ -38,15 +51,17 @@ type QP struct {
 	mtu     uint32
 	head    template
 	prio    uint8
-	loop    bool // the peer is on this device
-	queued  bool // in a ready list
-	turn    bool // the responder's turn to send data
-	dirty   bool // in the batch's list
+	loop    bool    // the peer is on this device
+	list    *qpList // of those that want to send; nil if in none
+	turn    bool    // the responder's turn to send data
+	dirty   bool    // in the batch's list
 	swept   uint32
 	fetched uint64 // the device's turn in which work was last fetched
 	lastMR  *MR    // of the last look-up
 
-	next, prev *QP // in a ready list
+	next, prev *QP   // in list
+	groups     []GID // multicast groups that it is attached to
+	inline     inlineAH
 
 	req  requester
 	resp responder
@@ -62,34 +77,42 @@ const (
 	opPace
 )
 
-// CreateQP makes a queue pair in state Reset. Services other than RC give
-// ErrNotSupported.
+// service is what differs between the transport services.
+type service struct {
+	code  wire.Opcode // high three bits of its opcodes
+	ops   *[32]transport.Op
+	posts uint32 // work requests that may be posted, bit n for opcode n
+	moves *[Err + 1][Err + 1]transition
+}
+
+var services = [UD + 1]service{
+	RC: {wire.ServiceRC, &transport.Ops, 1<<(ring.OpFetchAdd+1) - 1, &rcTransitions},
+	UC: {wire.ServiceUC, &transport.UnreliableOps, 1<<(ring.OpSendImm+1) - 1, &ucTransitions},
+	UD: {wire.ServiceUD, &transport.DatagramOps, 1<<ring.OpSend | 1<<ring.OpSendImm, &udTransitions},
+}
+
+// CreateQP makes a queue pair in state Reset. Services other than RC, UC and UD
+// give ErrNotSupported.
 func (c *Context) CreateQP(in QPInit) (*QP, error) {
 	d := c.dev
-	if in.Type != RC {
+	if in.Type < RC || in.Type > UD {
 		return nil, ErrNotSupported
 	}
-	if c.closed || in.PD == nil || in.PD.gone || in.PD.ctx != c {
-		return nil, ErrInvalid
+	if err := c.checkInit(&in); err != nil {
+		return nil, err
 	}
-	for _, q := range []*CQ{in.SendCQ, in.RecvCQ} {
-		if q == nil || q.gone || q.ctx != c {
-			return nil, ErrInvalid
-		}
+	q := &QP{
+		ctx: c, pd: in.PD, scq: in.SendCQ, rcq: in.RecvCQ, typ: in.Type, service: &services[in.Type],
+		sq: in.SQ, cap: in.Cap, sigAll: in.SigAll, block: in.BlockLoopback,
 	}
-	p := in.Cap
-	switch {
-	case in.SQ == nil || in.RQ == nil,
-		p.MaxSendSGE > MaxSGE || p.MaxRecvSGE > MaxSGE || p.MaxInline > MaxInline,
-		p.MaxSendWR > MaxQPWR || p.MaxRecvWR > MaxQPWR,
-		in.SQ.Slots() > 2*MaxQPWR || in.RQ.Slots() > 2*MaxQPWR,
-		in.SQ.Elem() < ring.SendWQELen+max(int(p.MaxInline), ring.SGELen*int(p.MaxSendSGE)),
-		in.RQ.Elem() < ring.RecvWQELen+ring.SGELen*int(p.MaxRecvSGE):
-		return nil, ErrInvalid
-	}
-	q := &QP{ctx: c, pd: in.PD, scq: in.SendCQ, rcq: in.RecvCQ, sq: in.SQ, rq: in.RQ, cap: p, sigAll: in.SigAll}
+	q.own = recvQueue{ring: in.RQ, pd: in.PD, sge: in.Cap.MaxRecvSGE}
+	q.rq = &q.own
 	if !d.qps.insert(q, d.keys.Uint64()) {
 		return nil, ErrNoMemory
+	}
+	if in.SRQ != nil {
+		q.rq = &in.SRQ.rq
+		in.SRQ.users++
 	}
 	q.req.work = make([]sendWork, in.SQ.Slots())
 	q.req.timer.Init(d.proc, q, opAckTimeout, 0)
@@ -100,6 +123,31 @@ func (c *Context) CreateQP(in QPInit) (*QP, error) {
 	in.RecvCQ.users++
 	c.qps = append(c.qps, q)
 	return q, nil
+}
+
+func (c *Context) checkInit(in *QPInit) error {
+	if c.closed || in.PD == nil || in.PD.gone || in.PD.ctx != c {
+		return ErrInvalid
+	}
+	for _, q := range []*CQ{in.SendCQ, in.RecvCQ} {
+		if q == nil || q.gone || q.ctx != c {
+			return ErrInvalid
+		}
+	}
+	p := in.Cap
+	switch {
+	case in.SQ == nil || (in.RQ == nil) == (in.SRQ == nil),
+		in.SRQ != nil && (in.SRQ.gone || in.SRQ.ctx != c),
+		in.BlockLoopback && in.Type != UD,
+		p.MaxSendSGE > MaxSGE || p.MaxRecvSGE > MaxSGE || p.MaxInline > MaxInline,
+		p.MaxSendWR > MaxQPWR || p.MaxRecvWR > MaxQPWR,
+		in.SQ.Slots() > 2*MaxQPWR,
+		in.SQ.Elem() < ring.SendWQELen+max(int(p.MaxInline), ring.SGELen*int(p.MaxSendSGE)):
+		return ErrInvalid
+	case in.RQ != nil && (in.RQ.Slots() > 2*MaxQPWR || in.RQ.Elem() < ring.RecvWQELen+ring.SGELen*int(p.MaxRecvSGE)):
+		return ErrInvalid
+	}
+	return nil
 }
 
 // Num is the number of the queue pair, 24 bits.
@@ -121,11 +169,17 @@ func (q *QP) Query() (QPAttr, QPCap) {
 	return a, q.cap
 }
 
-// Destroy frees the queue pair. Work requests that are outstanding get no
-// completion.
+// Type is the transport service.
+func (q *QP) Type() QPType { return q.typ }
+
+// Destroy frees the queue pair: ErrBusy while it is attached to a multicast
+// group. Work requests that are outstanding get no completion.
 func (q *QP) Destroy() error {
 	if q.gone {
 		return ErrInvalid
+	}
+	if len(q.groups) > 0 {
+		return ErrBusy
 	}
 	q.remove()
 	return nil
@@ -134,6 +188,12 @@ func (q *QP) Destroy() error {
 func (q *QP) remove() {
 	q.quiet()
 	q.gone = true
+	for len(q.groups) > 0 {
+		q.leave(q.groups[len(q.groups)-1])
+	}
+	if q.rq.srq != nil {
+		q.rq.srq.users--
+	}
 	d := q.ctx.dev
 	d.qps.remove(q)
 	drop(&d.active, q)
@@ -177,13 +237,14 @@ func (q *QP) async(t EventType) {
 	}
 }
 
-// region finds the region of a key for the queue pair's protection domain.
-func (q *QP) region(key uint32) *MR {
-	if m := q.lastMR; m != nil && m.key == key && key != 0 {
+// region finds the region of a key in a protection domain: the queue pair's
+// own, or that of its SRQ. A region can change its domain (MR.Rereg).
+func (q *QP) region(pd *PD, key uint32) *MR {
+	if m := q.lastMR; m != nil && m.key == key && key != 0 && m.pd == pd {
 		return m
 	}
 	m := q.ctx.dev.mrs.find(key)
-	if m == nil || m.pd != q.pd {
+	if m == nil || m.pd != pd {
 		return nil
 	}
 	q.lastMR = m
@@ -197,7 +258,9 @@ func (q *QP) publish() {
 		return
 	}
 	q.sq.SetConsumer(q.req.acked)
-	q.rq.SetConsumer(q.resp.rqNext)
+	if q.own.ring != nil {
+		q.own.ring.SetConsumer(q.own.next)
+	}
 }
 
 func (q *QP) markDirty() {
@@ -206,51 +269,4 @@ func (q *QP) markDirty() {
 		b := q.ctx.dev.batch
 		b.qps = append(b.qps, q)
 	}
-}
-
-// toErr moves the queue pair to Err and completes every work request as
-// flushed (IBTA vol. 1 §10.3.1.5).
-func (q *QP) toErr() {
-	if q.attr.State == Err {
-		return
-	}
-	q.attr.State = Err
-	q.activate()
-	q.req.stop()
-	q.resp.halt()
-	q.flush()
-}
-
-// activate has Sweep look at the queue pair.
-func (q *QP) activate() {
-	if !q.active {
-		q.active = true
-		d := q.ctx.dev
-		d.active = append(d.active, q)
-	}
-}
-
-// flush completes what is posted to a queue pair in Err.
-func (q *QP) flush() {
-	r := &q.req
-	e := ring.CQE{Status: uint32(StatusWRFlushErr), QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
-	for p := q.sq.Producer(); r.acked != p; r.acked = q.sq.Next(r.acked) {
-		w := ring.SendWQE(q.sq.At(r.acked))
-		e.ID, e.Opcode = w.ID(), ring.SendCompletion(w.Opcode())
-		q.scq.push(&e, true)
-	}
-	q.swept = r.acked
-	r.started, r.cur, r.fetch, r.parsed = r.acked, r.acked, r.acked, r.acked
-	r.coff, r.foff, r.failed = 0, 0, 0
-	e.Opcode = ring.WCRecv
-	if q.resp.busy {
-		q.resp.busy = false
-		e.ID = q.resp.recvID
-		q.rcq.push(&e, true)
-	}
-	for p := q.rq.Producer(); q.resp.rqNext != p; q.resp.rqNext = q.rq.Next(q.resp.rqNext) {
-		e.ID = ring.RecvWQE(q.rq.At(q.resp.rqNext)).ID()
-		q.rcq.push(&e, true)
-	}
-	q.markDirty()
 }

@@ -66,7 +66,7 @@ func (t *qpTable) remove(q *QP) {
 type qpList struct{ head, tail *QP }
 
 func (l *qpList) push(q *QP) {
-	q.next, q.prev = nil, l.tail
+	q.list, q.next, q.prev = l, nil, l.tail
 	if l.tail == nil {
 		l.head = q
 	} else {
@@ -86,5 +86,5 @@ func (l *qpList) remove(q *QP) {
 	} else {
 		q.next.prev = q.prev
 	}
-	q.next, q.prev = nil, nil
+	q.list, q.next, q.prev = nil, nil, nil
 }

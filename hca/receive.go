@@ -69,64 +69,84 @@ func (d *Device) dispatch(f *frame.Frame) (held bool) {
 	if be.Uint16(bth[2:])&0x7fff != wire.DefaultPKey&0x7fff {
 		return d.drop(DropPKey)
 	}
-	q := d.qps.find(be.Uint32(bth[4:]) & transport.PSNMask)
+	num := be.Uint32(bth[4:]) & transport.PSNMask
+	if num == multicastQPN {
+		p := request{op: transport.DatagramOps[bth[0]&31]}
+		if wire.Opcode(bth[0]).Service() != wire.ServiceUD || !p.parse(f, bth, body, pad) {
+			return d.drop(DropMalformed)
+		}
+		return d.settled(d.multicast(&p, f, l3), f)
+	}
+	q := d.qps.find(num)
 	if q == nil {
 		return d.drop(DropNoQP)
 	}
-	if s := q.attr.State; s < RTR || s > SQD {
+	if s := q.attr.State; s < RTR || s > SQE {
 		return d.drop(DropQPState)
 	}
-	if !q.fromPeer(b, l3) {
+	if q.typ == UD {
+		if !d.hasGID(destinationGID(b, l3)) {
+			return d.drop(DropAddress)
+		}
+	} else if !q.fromPeer(b, l3) {
 		return d.drop(DropAddress)
 	}
 	if wire.Opcode(bth[0]) == wire.CNP {
 		q.onCNP()
 		return false
 	}
-	op := transport.Op{}
-	if bth[0] < byte(len(transport.Ops)) {
-		op = transport.Ops[bth[0]]
+	var p request
+	if code := wire.Opcode(bth[0]); code.Service() == q.service.code {
+		p.op, p.code = q.service.ops[code.Operation()], code
 	}
-	if op.Kind == 0 {
+	if p.op.Kind == 0 {
 		return d.drop(DropOpcode)
 	}
-	if len(body) < int(op.Ext) {
-		return d.drop(DropMalformed)
-	}
-	head, pay := body[:op.Ext], body[op.Ext:]
-	if len(f.Pay) > 0 {
-		if len(pay) > 0 {
-			return d.drop(DropMalformed)
-		}
-		pay = f.Pay
-	}
-	if len(pay)+pad > 0 && (op.Kind&transport.Payload == 0 || (len(pay)+pad)&3 != 0) {
+	if !p.parse(f, bth, body, pad) {
 		return d.drop(DropMalformed)
 	}
 	if ecn(b, l3) {
 		q.onMark()
 	}
-	psn := be.Uint32(bth[8:])
-	if op.Kind&transport.Request != 0 {
-		return q.settled(q.onRequest(&request{op: op, code: wire.Opcode(bth[0]), psn: psn & transport.PSNMask,
-			ackReq: psn&ackReq != 0, solicited: bth[1]&solicited != 0, head: head, pay: pay}), f)
+	if q.typ == UD {
+		return d.settled(q.onDatagram(&p, networkHeader(f, l3)), f)
+	}
+	if p.op.Kind&transport.Request != 0 {
+		return d.settled(q.onRequest(&p), f)
 	}
 	if q.attr.State == RTR {
 		return d.drop(DropQPState)
 	}
-	psn &= transport.PSNMask
 	switch {
-	case op.Kind&transport.Ack != 0:
-		if !q.onAck(psn, wire.AETH(head)) {
+	case p.op.Kind&transport.Ack != 0:
+		if !q.onAck(p.psn, wire.AETH(p.head)) {
 			d.ctr.Dropped[DropStale]++
 		}
 		return false
-	case op.Kind&transport.AtomicAck != 0:
-		held = q.onAtomicAck(psn, head)
+	case p.op.Kind&transport.AtomicAck != 0:
+		held = q.onAtomicAck(p.psn, p.head)
 	default:
-		held = q.onReadResponse(op.Kind, psn, head, pay)
+		held = q.onReadResponse(p.op.Kind, p.psn, p.head, p.pay)
 	}
-	return q.settled(held, f)
+	return d.settled(held, f)
+}
+
+// parse separates headers and payload of a packet whose opcode is known, and
+// reports whether they can be what they are said to be.
+func (p *request) parse(f *frame.Frame, bth, body []byte, pad int) bool {
+	if p.op.Kind == 0 || len(body) < int(p.op.Ext) {
+		return false
+	}
+	p.head, p.pay = body[:p.op.Ext], body[p.op.Ext:]
+	if len(f.Pay) > 0 {
+		if len(p.pay) > 0 {
+			return false
+		}
+		p.pay = f.Pay
+	}
+	psn := be.Uint32(bth[8:])
+	p.psn, p.ackReq, p.solicited = psn&transport.PSNMask, psn&ackReq != 0, bth[1]&solicited != 0
+	return len(p.pay)+pad == 0 || p.op.Kind&transport.Payload != 0 && (len(p.pay)+pad)&3 == 0
 }
 
 // validIPv4 checks total length and header checksum of a packet from outside.
@@ -141,9 +161,9 @@ func validIPv4(h []byte, total int) bool {
 }
 
 // settled keeps a frame whose bytes wait to be written.
-func (q *QP) settled(held bool, f *frame.Frame) bool {
+func (d *Device) settled(held bool, f *frame.Frame) bool {
 	if held {
-		q.ctx.dev.hold(f)
+		d.hold(f)
 	}
 	return held
 }

@@ -15,11 +15,11 @@ import (
 // and no packet sequence number.
 type sendWork struct {
 	id          uint64
-	raddr       uint64
+	raddr       uint64    // datagrams: the destination's number and, above, its Q_Key
 	operand     [2]uint64 // atomics: swap or add, compare
 	sge         ring.SGE  // the only one, if nsge is 1
 	len         uint32
-	rkey        uint32
+	rkey        uint32 // datagrams: the address handle
 	at          uint32 // where in the slab its next byte is
 	first, last uint32 // PSNs, from when it is started
 	imm         [4]byte
@@ -98,6 +98,9 @@ func (r *requester) begin(psn uint32) { r.una, r.nxt, r.max = psn, psn, psn }
 func (q *QP) nextRequest() *frame.Frame {
 	r := &q.req
 	d := q.ctx.dev
+	if q.typ == UD {
+		return q.nextDatagram()
+	}
 	fresh := r.cur == r.started
 	if q.attr.State != RTS && (q.attr.State != SQD || fresh) || r.rnrWait {
 		return nil
@@ -132,6 +135,14 @@ func (q *QP) nextRequest() *frame.Frame {
 		r.dropSlab()
 	}
 	d.ctr.TxRequests++
+	if q.typ == UC {
+		r.una, r.max = r.nxt, r.nxt
+		if r.coff == 0 {
+			q.complete(w, StatusSuccess) // nobody will say more of it
+			q.drained()
+		}
+		return f
+	}
 	if transport.Diff(r.nxt, r.max) > 0 {
 		r.max = r.nxt
 	} else {
@@ -169,6 +180,9 @@ func (q *QP) start(w *sendWork) bool {
 // last that the window permits. last: the packet ends its message.
 func (q *QP) wantAck(w *sendWork, last bool) uint32 {
 	r := &q.req
+	if q.typ != RC {
+		return 0
+	}
 	r.sinceAck++
 	if r.sinceAck >= q.ctx.dev.cfg.AckEvery ||
 		last && (q.sigAll || w.flags&ring.FlagSignaled != 0 || q.lastInQueue()) ||
@@ -211,12 +225,12 @@ func (q *QP) sendPacket(w *sendWork) *frame.Frame {
 	var f *frame.Frame
 	var h []byte
 	if w.op >= ring.OpSend {
-		f, h = q.build(transport.SendOpcode(first, last, imm), se, psn, ext, int(l))
+		f, h = q.build(q.service.code|transport.SendOpcode(first, last, imm), se, psn, ext, int(l))
 	} else {
 		if first {
 			ext += wire.RETHLen
 		}
-		f, h = q.build(transport.WriteOpcode(first, last, imm), se, psn, ext, int(l))
+		f, h = q.build(q.service.code|transport.WriteOpcode(first, last, imm), se, psn, ext, int(l))
 		if first {
 			wire.RETH(h).Encode(w.raddr, w.rkey, w.len)
 			h = h[wire.RETHLen:]

@@ -51,12 +51,13 @@ type responder struct {
 	mr      *MR            // WRITE: where va is
 	mrKey   uint32
 
-	rqNext   uint32 // next receive WQE to take
-	busy     bool   // one is taken and not complete
+	busy     bool // a receive work request is taken and not complete
 	recvID   uint64
 	recvGot  uint32
 	recvLen  uint64
-	recvSegs []Segment // what is left of it
+	recvSegs []Segment // where it wants the bytes
+	recvSeg  int       // the piece of it that the next byte goes to
+	recvOff  uint64    // and the place in that
 	segBuf   [MaxSGE]Segment
 
 	jobs    []job // READs and atomics to be answered, oldest first; MaxRdAtomic from RTR on
@@ -69,8 +70,10 @@ type responder struct {
 	so, se int
 }
 
-func (s *responder) begin(psn uint32) {
-	s.jobs, s.history = make([]job, MaxRdAtomic), make([]resource, MaxRdAtomic)
+func (s *responder) begin(psn uint32, typ QPType) {
+	if typ == RC {
+		s.jobs, s.history = make([]job, MaxRdAtomic), make([]resource, MaxRdAtomic)
+	}
 	s.epsn, s.msn = psn, 0
 	s.reply, s.naked, s.halted = replyNone, false, false
 }
@@ -97,11 +100,14 @@ func (s *responder) halt() {
 	}
 }
 
-// onRequest serves a request packet. It reports whether the payload was given
+// onRequest serves a request packet of a connection. It reports whether the payload was given
 // to the batch.
 func (q *QP) onRequest(p *request) (held bool) {
 	r := &q.resp
 	d := q.ctx.dev
+	if q.typ == UC {
+		return q.onUnreliable(p)
+	}
 	// CHK_PSN
 	if p.psn != r.epsn {
 		if transport.Diff(p.psn, r.epsn) < 0 {
@@ -116,12 +122,7 @@ func (q *QP) onRequest(p *request) (held bool) {
 		}
 		return false
 	}
-	if !r.alive {
-		r.alive = true
-		if q.attr.State == RTR {
-			q.async(EventCommEst)
-		}
-	}
+	q.established()
 	// CHK_OP_SEQ
 	k := p.op.Kind
 	kind := k & transport.Request
@@ -132,11 +133,10 @@ func (q *QP) onRequest(p *request) (held bool) {
 	} else if r.message != kind {
 		return q.refuse(nakInvalidRequest, 0)
 	}
-	// CHK_LENGTH: of the packet. All but the last of a message are full.
-	n := uint32(len(p.pay))
-	if k&transport.Last == 0 && n != q.mtu || n > q.mtu || k&(transport.First|transport.Last) == transport.Last && n == 0 {
+	if !q.fits(p) {
 		return q.refuse(nakInvalidRequest, 0)
 	}
+	n := uint32(len(p.pay))
 	switch kind {
 	case transport.Send:
 		return q.onSend(p, k, n)
@@ -148,6 +148,22 @@ func (q *QP) onRequest(p *request) (held bool) {
 		q.onAtomic(p)
 	}
 	return false
+}
+
+// established tells the program, once, that its peer sends.
+func (q *QP) established() {
+	if !q.resp.alive {
+		q.resp.alive = true
+		if q.attr.State == RTR {
+			q.async(EventCommEst)
+		}
+	}
+}
+
+// fits is CHK_LENGTH of a packet: all but the last of a message are full.
+func (q *QP) fits(p *request) bool {
+	k, n := p.op.Kind, uint32(len(p.pay))
+	return (k&transport.Last != 0 || n == q.mtu) && n <= q.mtu && (k&(transport.First|transport.Last) != transport.Last || n > 0)
 }
 
 // executed moves on behind a packet that was carried out.
@@ -165,17 +181,22 @@ func (q *QP) executed(p *request, packets uint32) {
 		r.message = p.op.Kind & transport.Request
 	}
 	q.ctx.dev.ctr.RxRequests++
-	if p.ackReq && p.op.Kind&(transport.Send|transport.Write) != 0 {
+	if p.ackReq && q.typ == RC && p.op.Kind&(transport.Send|transport.Write) != 0 {
 		q.ack(transport.Add(r.epsn, transport.PSNMask))
 	}
 }
 
 // refuse ends the connection from this side: a NAK for the peer, for the
 // program an event and, if a receive work request was in use, its completion
-// with st, or flushed if st is 0 (IBTA vol. 1 §9.9.3).
+// with st, or flushed if st is 0 (IBTA vol. 1 §9.9.3). UC has no NAK, and only
+// the message is lost unless the fault is on this side.
 func (q *QP) refuse(s wire.Syndrome, st Status) bool {
 	r := &q.resp
-	q.nak(s)
+	if q.typ == RC {
+		q.nak(s)
+	} else if s != nakRemoteOperational {
+		return q.giveUp(st)
+	}
 	if st != 0 && r.busy {
 		r.busy = false
 		e := ring.CQE{ID: r.recvID, Status: uint32(st), Opcode: ring.WCRecv, QPN: q.num, SrcQP: q.attr.DestQPN, Port: 1}
@@ -196,5 +217,9 @@ func (q *QP) refuse(s wire.Syndrome, st Status) bool {
 // rnrNak answers that no receive work request is there.
 func (q *QP) rnrNak() {
 	q.ctx.dev.ctr.Dropped[DropRNR]++
+	if q.typ != RC {
+		q.resp.message = 0
+		return
+	}
 	q.nak(wire.RNRNAK(q.attr.MinRNRTimer))
 }

@@ -68,7 +68,7 @@ func (q *QP) memoryFailed() {
 			o.toErr()
 		}
 	}
-	if q.attr.State != Init {
+	if q.typ == RC && q.attr.State != Init {
 		q.nak(nakRemoteOperational)
 	}
 	q.async(EventQPFatal)
@@ -93,7 +93,7 @@ func (cq *CQ) poison(qpn uint32, st Status, sends bool) {
 }
 
 func (d *Device) hasGID(g GID) bool {
-	for i := range d.gids {
+	for i := range d.gids[:d.nGID] {
 		if d.gids[i].Valid && d.gids[i].GID == g {
 			return true
 		}

@@ -16,10 +16,10 @@ func (d *Device) Next(prio int) *frame.Frame {
 	for f == nil && l.head != nil {
 		q := l.head
 		if f = q.nextPacket(); f == nil {
-			if q.queued { // it may have left the list meanwhile
+			if q.list == l { // it may have left for another list meanwhile
 				q.unready()
 			}
-		} else if q.queued && l.head == q && q.next != nil {
+		} else if l.head == q && q.next != nil {
 			l.remove(q)
 			l.push(q)
 		}
@@ -75,11 +75,10 @@ func (q *QP) paced(f *frame.Frame) {
 
 // makeReady enters the queue pair in the list of those that want to send.
 func (q *QP) makeReady() {
-	if q.queued {
+	if q.list != nil {
 		return
 	}
 	d := q.ctx.dev
-	q.queued = true
 	if q.loop {
 		d.loop.push(d, q)
 		return
@@ -102,15 +101,9 @@ func (d *Device) wake(prio uint8) {
 }
 
 func (q *QP) unready() {
-	if !q.queued {
-		return
+	if q.list != nil {
+		q.list.remove(q)
 	}
-	q.queued = false
-	if q.loop {
-		q.ctx.dev.loop.list.remove(q)
-		return
-	}
-	q.ctx.dev.ready[q.prio].remove(q)
 }
 
 // Sweep looks at the send queues of all queue pairs for new work requests and
@@ -144,11 +137,15 @@ func (q *QP) Doorbell() {
 
 // look takes note of the producer index p and reports whether there is news.
 func (q *QP) look(p uint32) bool {
-	if q.attr.State == Err {
-		if p == q.req.acked && q.rq.Producer() == q.resp.rqNext {
+	switch q.attr.State {
+	case Err:
+		if p == q.req.acked && !q.hasOwnRecv() {
 			return false
 		}
 		q.flush()
+		return true
+	case SQE:
+		q.flushSends()
 		return true
 	}
 	q.swept = p

@@ -35,13 +35,16 @@ func (g *GID) isV4() bool {
 
 // newTemplate builds the headers for the path in a. RoCEv2 over IPv4 is used
 // where both GIDs are IPv4-mapped (IBTA annex A17.4.5).
-func (d *Device) newTemplate(q *QP, a *QPAttr) (t template, err error) {
-	av := &a.AV
+// local and remote are queue pair numbers.
+func (d *Device) newTemplate(av *AddressVector, local, remote uint32) (t template, err error) {
 	if int(av.SGIDIndex) >= len(d.gids) || !d.gids[av.SGIDIndex].Valid {
 		return t, ErrNoGID
 	}
 	src, dst := d.gids[av.SGIDIndex].GID, av.DGID
 	v4 := dst.isV4()
+	if dst[0] == 0xff && src.isV4() {
+		src = d.gids[0].GID // an IPv6 group cannot be sent to from an IPv4 address
+	}
 	if v4 != src.isV4() || dst == (GID{}) {
 		return t, ErrInvalid
 	}
@@ -55,6 +58,10 @@ func (d *Device) newTemplate(q *QP, a *QPAttr) (t template, err error) {
 		hops = 64
 	}
 	copy(t.b[0:], av.DMAC[:])
+	if dst.IsMulticast() {
+		mac := dst.multicastMAC()
+		copy(t.b[0:], mac[:])
+	}
 	copy(t.b[6:], d.cfg.MAC[:])
 	ip := t.b[wire.EthernetLen:]
 	l4 := wire.EthernetLen + wire.IPv6Len
@@ -80,13 +87,12 @@ func (d *Device) newTemplate(q *QP, a *QPAttr) (t template, err error) {
 		copy(t.peer[0:16], dst[:])
 		copy(t.peer[16:32], src[:])
 	}
-	sport := sourcePort(av.FlowLabel, q.num, a.DestQPN)
-	be.PutUint16(t.b[l4:], sport)
+	be.PutUint16(t.b[l4:], sourcePort(av.FlowLabel, local, remote))
 	be.PutUint16(t.b[l4+2:], wire.RoCEv2Port)
 	bth := t.b[l4+wire.UDPLen:]
 	bth[1] = bthMigReq
 	be.PutUint16(bth[2:], wire.DefaultPKey)
-	be.PutUint32(bth[4:], a.DestQPN)
+	be.PutUint32(bth[4:], remote)
 	t.n = l4 + wire.UDPLen + wire.BTHLen
 	t.layers.Parse(t.b[:t.n])
 	return t, nil
@@ -106,12 +112,16 @@ func sourcePort(flow, local, remote uint32) uint16 {
 	return uint16(flow&0x3fff^flow>>14) | 0xc000
 }
 
+// build makes a packet of the connection: see Device.build.
+func (q *QP) build(op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Frame, []byte) {
+	return q.ctx.dev.build(&q.head, q.prio, op, se, psn, ext, pay)
+}
+
 // build makes a packet with ext bytes of extension headers, which it returns
 // to be filled, and a payload of pay bytes, which the caller attaches. psn has
 // the acknowledge request in bit 31; se is the solicited bit of BTH.
-func (q *QP) build(op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Frame, []byte) {
-	t := &q.head
-	f := q.ctx.dev.pool.Get()
+func (d *Device) build(t *template, prio uint8, op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Frame, []byte) {
+	f := d.pool.Get()
 	b := f.Head(t.n + ext)
 	copy(b, t.b[:t.n])
 	pad := -pay & 3
@@ -134,7 +144,7 @@ func (q *QP) build(op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Fr
 	be.PutUint32(bth[8:], psn)
 	f.Meta.Layers, f.Meta.Parsed = t.layers, true
 	f.Meta.ICRCDeferred, f.Meta.Pad = true, uint8(pad)
-	f.Meta.Priority = q.prio
+	f.Meta.Priority = prio
 	f.Len = int32(max(len(b)+pay+pad+wire.ICRCLen+wire.FCSLen, frame.MinLen))
 	return f, b[t.n:]
 }

@@ -186,6 +186,9 @@ const (
 	EventGIDChange   EventType = 18
 	EventDeviceFatal EventType = 8
 	EventSQDrained   EventType = 5
+	EventSRQErr      EventType = 14
+	EventSRQLimit    EventType = 15
+	EventLastWQE     EventType = 16 // a queue pair in Err takes no more of its SRQ
 )
 
 // Errors that verbs return. Package uverbs maps each to an errno.

@@ -6,7 +6,8 @@ import "encoding/binary"
 // rdma_user_rxe.h before editing. All offsets are from the slot's first byte.
 //
 //	send WQE   0 wr_id  12 opcode  16 flags  20 imm  24 remote address
-//	           32 rkey, or for atomics: 32 compare or add, 40 swap, 48 rkey
+//	           32 rkey, or for atomics: 32 compare or add, 40 swap, 48 rkey,
+//	           or for datagrams: 24 QPN, 28 Q_Key, 36 address handle, 56 struct rxe_av
 //	          184 dma: length  196 num_sge  208 SGEs or inline data
 //	recv WQE   0 wr_id   16 dma: length  28 num_sge  40 SGEs
 //	SGE        0 address  8 length  12 lkey
@@ -94,6 +95,49 @@ func (w SendWQE) Swap() uint64 { return get64(w[40:]) }
 // AtomicRKey is the rkey of an atomic.
 func (w SendWQE) AtomicRKey() uint32 { return get32(w[48:]) }
 
+// RemoteQPN is the destination of a datagram.
+func (w SendWQE) RemoteQPN() uint32 { return get32(w[24:]) }
+
+// RemoteQKey is the Q_Key of a datagram.
+func (w SendWQE) RemoteQKey() uint32 { return get32(w[28:]) }
+
+// AH is the number of a datagram's address handle. Libraries before rdma-core
+// 38 do not know of numbers: they leave 0 here and put the address into AV.
+func (w SendWQE) AH() uint32 { return get32(w[36:]) }
+
+// AVLen is the length of an AV in bytes.
+const AVLen = 32
+
+// AV is an address vector inside of a work request: the head of struct rxe_av.
+//
+//	0 port  1 network type  2 destination MAC  8 destination GID
+//	24 flow label  28 index of the source GID  29 hop limit  30 traffic class
+type AV [AVLen]byte
+
+// AV copies the address vector.
+func (w SendWQE) AV() AV { return AV(w[56 : 56+AVLen]) }
+
+// SetAV writes the address vector.
+func (w SendWQE) SetAV(a AV) { copy(w[56:], a[:]) }
+
+// DMAC is the next hop as the program has resolved it.
+func (a *AV) DMAC() [6]byte { return [6]byte(a[2:8]) }
+
+// DGID is the destination.
+func (a *AV) DGID() [16]byte { return [16]byte(a[8:24]) }
+
+// FlowLabel has 20 bits.
+func (a *AV) FlowLabel() uint32 { return get32(a[24:]) & 0xfffff }
+
+// SGIDIndex is where the source's GID is in the port's table.
+func (a *AV) SGIDIndex() uint8 { return a[28] }
+
+// HopLimit of the packets.
+func (a *AV) HopLimit() uint8 { return a[29] }
+
+// TrafficClass of the packets.
+func (a *AV) TrafficClass() uint8 { return a[30] }
+
 // Length is the length that the program states; meaningful for inline data.
 func (w SendWQE) Length() uint32 { return get32(w[184:]) }
 
@@ -119,6 +163,9 @@ type Send struct {
 	RKey       uint32
 	CompareAdd uint64 // atomics
 	Swap       uint64 // atomics
+	QPN        uint32 // datagrams: destination; 0 if it is none
+	QKey       uint32 // datagrams
+	AH         uint32 // datagrams
 	SGEs       []SGE
 	Inline     []byte // used when Flags has FlagInline
 }
@@ -142,6 +189,11 @@ func (w SendWQE) Encode(s *Send) bool {
 		put32(w[48:], s.RKey)
 	} else {
 		put32(w[32:], s.RKey)
+	}
+	if s.QPN != 0 {
+		put32(w[24:], s.QPN)
+		put32(w[28:], s.QKey)
+		put32(w[36:], s.AH)
 	}
 	if inline {
 		copy(w[SendWQELen:], s.Inline)

@@ -57,6 +57,20 @@ var Ops = [32]Op{
 	wire.OpFetchAdd:          {Atomic | First | Last, wire.AtomicETHLen},
 }
 
+// UnreliableOps are the opcodes of the unreliable connection service.
+var UnreliableOps = unreliableOps()
+
+func unreliableOps() (t [32]Op) {
+	copy(t[:], Ops[:wire.OpWriteOnlyImm+1])
+	return t
+}
+
+// DatagramOps are the opcodes of the unreliable datagram service.
+var DatagramOps = [32]Op{
+	wire.OpSendOnly:    {Send | First | Last | Payload, wire.DETHLen},
+	wire.OpSendOnlyImm: {Send | First | Last | Imm | Payload, wire.DETHLen + wire.ImmDtLen},
+}
+
 // Position in a message, the index of the opcodes below.
 const (
 	posMiddle = 0
@@ -82,12 +96,13 @@ var (
 	readOps  = [4]wire.Opcode{wire.RCReadRespMiddle, wire.RCReadRespFirst, wire.RCReadRespLast, wire.RCReadRespOnly}
 )
 
-// SendOpcode is the opcode of a packet of a SEND. imm counts on the last only.
+// SendOpcode is the opcode of a packet of a SEND, its low five bits: the reliable
+// connection service has no others. imm counts on the last only.
 func SendOpcode(first, last, imm bool) wire.Opcode {
 	return withImm(sendOps[pos(first, last)], last && imm)
 }
 
-// WriteOpcode is the opcode of a packet of a RDMA WRITE.
+// WriteOpcode is the opcode of a packet of a RDMA WRITE, likewise.
 func WriteOpcode(first, last, imm bool) wire.Opcode {
 	return withImm(writeOps[pos(first, last)], last && imm)
 }

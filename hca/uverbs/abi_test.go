@@ -264,7 +264,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	p := &fakeProgram{mem: make([]byte, 1<<16)}
-	if _, err := decode(c, p, p.request(kindSRQ, 0)); err != unix.EPROTONOSUPPORT {
+	if _, err := decode(c, p, p.request(kindSRQ, 77)); err != unix.EPROTONOSUPPORT {
 		t.Errorf("unknown method: %v", err)
 	}
 	if _, err := decode(c, p, base+1<<20); err != unix.EFAULT {
@@ -307,7 +307,7 @@ func TestWriteCommands(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []uint32{5, 0x12, 0x20, 0x7fff, extended | 0x1a, ^uint32(0)} {
+	for _, n := range []uint32{6, 0x12, 0x20, 0x7fff, extended | 0x1a, ^uint32(0)} {
 		if err := do(n, 64, 64); err != unix.EOPNOTSUPP {
 			t.Errorf("command %#x: %v", n, err)
 		}

@@ -33,7 +33,7 @@ type context struct {
 
 	// Changed only while the engine is held, and used by its thread.
 	events *channel           // where asynchronous events go
-	live   map[uint32]*object // CQs and QPs by handle
+	live   map[uint32]*object // CQs, QPs and SRQs by handle
 
 	// Of the doorbells, engine's thread only.
 	wd int32 // inotify watch, -1: none

@@ -37,6 +37,8 @@ func (c *context) asyncEvent(e hca.Event) {
 		o = c.live[uint32(e.QP.UserHandle)]
 	case e.CQ != nil:
 		o = c.live[uint32(e.CQ.UserHandle)]
+	case e.SRQ != nil:
+		o = c.live[uint32(e.SRQ.UserHandle)]
 	default:
 		le.PutUint64(b[:], uint64(e.Port))
 	}
@@ -48,13 +50,17 @@ func (c *context) asyncEvent(e hca.Event) {
 	}
 }
 
-// isAsyncOf tells whether the event is about the object. A queue pair and a
-// completion queue may have the same name in the program, so the type counts.
+// isAsyncOf tells whether the event is about the object. Objects of different
+// kinds may have the same name in the program, so the type counts.
 func isAsyncOf(e []byte, o *object) bool {
-	ofCQ := hca.EventType(le.Uint32(e[8:])) == hca.EventCQErr
+	of := kindQP
 	switch hca.EventType(le.Uint32(e[8:])) {
 	case hca.EventPortActive, hca.EventPortErr, hca.EventGIDChange, hca.EventDeviceFatal:
 		return false
+	case hca.EventCQErr:
+		of = kindCQ
+	case hca.EventSRQErr, hca.EventSRQLimit:
+		of = kindSRQ
 	}
-	return le.Uint64(e) == o.user && ofCQ == (o.kind == kindCQ)
+	return le.Uint64(e) == o.user && of == o.kind
 }

@@ -36,10 +36,10 @@ func writeModifyQP(k *call, in []byte) ([]byte, error) {
 		RQPSN: le.Uint32(in[76:]) & 0xffffff, SQPSN: le.Uint32(in[80:]) & 0xffffff,
 		MaxRdAtomic: in[101], MaxDestRdAtomic: in[102], MinRNRTimer: in[103],
 		PathMigState: in[99], DestQPN: le.Uint32(in[84:]) & 0xffffff,
-		AV: hca.AddressVector{
-			DGID: hca.GID(in[0:16]), FlowLabel: le.Uint32(in[16:]) & 0xfffff, SGIDIndex: in[24],
-			HopLimit: in[25], TrafficClass: in[26], SL: in[27], DMAC: k.mac,
-		},
+	}
+	if p := k.address(); p != nil {
+		a.AV = p.av
+		a.AV.DMAC = k.mac
 	}
 	var err error
 	k.ctx.srv.do(func() { err = o.qp.Modify(&a, mask) })

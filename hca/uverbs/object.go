@@ -27,17 +27,23 @@ type object struct {
 
 	pd *hca.PD
 	mr *hca.MR
+	ah *hca.AH
+
+	start, length uint64 // of a region, in the memory of process proc
+	proc          int
 
 	cq      *hca.CQ
 	channel *channel // of a CQ; may be nil
 	events  uint32   // completion events sent for a CQ; engine held
 
+	srq          *hca.SRQ
 	qp           *hca.QP
-	sq, rq       *queue
+	sq, rq       *queue  // a CQ and an SRQ have sq
+	shared       *object // SRQ of a QP
 	scq, rcq     *object
 	cap          hca.QPCap
 	sigAll       bool
-	asyncEvents  uint32 // asynchronous events sent for a CQ or a QP; engine held
+	asyncEvents  uint32 // asynchronous events sent for a CQ, a QP or an SRQ; engine held
 	user         uint64 // the program's own name of it, in events
 	slot         int    // in the memory file's directory
 	hasDirectory bool
@@ -78,6 +84,8 @@ func (c *context) publish(o *object) error {
 			e := memfile.QP{Num: o.qp.Num(), SQ: o.sq.Queue, SendCQ: uint32(o.scq.slot), RecvCQ: uint32(o.rcq.slot)}
 			if o.rq != nil {
 				e.RQ = o.rq.Queue
+			} else if o.shared != nil {
+				e.RQ = o.shared.sq.Queue // whoever flushes takes them from there
 			}
 			d.SetQP(o.slot, e)
 		}
@@ -120,6 +128,10 @@ func (c *context) destroy(o *object) (comp, async uint32, err error) {
 			err = o.pd.Dealloc()
 		case kindMR:
 			err = o.mr.Dereg()
+		case kindAH:
+			err = o.ah.Destroy()
+		case kindSRQ:
+			err = o.srq.Destroy()
 		case kindCQ:
 			if err = o.cq.Destroy(); err == nil && o.channel != nil {
 				comp = o.events - o.channel.takeBack(func(e []byte) bool { return le.Uint64(e) == o.user })
@@ -130,7 +142,7 @@ func (c *context) destroy(o *object) (comp, async uint32, err error) {
 		if err == nil {
 			delete(c.live, o.handle)
 		}
-		if err == nil && c.events != nil && (o.kind == kindCQ || o.kind == kindQP) {
+		if err == nil && c.events != nil && (o.kind == kindCQ || o.kind == kindQP || o.kind == kindSRQ) {
 			async = o.asyncEvents - c.events.takeBack(func(e []byte) bool { return isAsyncOf(e, o) })
 		}
 	})

@@ -190,6 +190,13 @@ func (k *call) queryDevice() []byte {
 	u(96, hca.MaxRdAtomic*cfg.MaxQP)
 	u(100, hca.MaxRdAtomic)
 	u(108, 1) // atomics among operations of the HCA
+	u(132, hca.MaxGroups)
+	u(136, hca.MaxAttached) // of one group
+	u(140, hca.MaxAttached)
+	u(144, cfg.MaxAH)
+	u(156, cfg.MaxSRQ)
+	u(160, hca.MaxQPWR)
+	u(164, hca.MaxSGE)
 	le.PutUint16(b[168:], 1)
 	b[170] = 15 // local ACK delay
 	b[171] = 1  // ports

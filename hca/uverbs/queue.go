@@ -62,7 +62,7 @@ func createCQ(k *call) error {
 // abandon removes an object that is only half made, or whose program cannot be
 // told of it.
 func (c *context) abandon(o *object) {
-	if (o.cq != nil || o.qp != nil || o.pd != nil || o.mr != nil) && c.objects[o.handle] == o {
+	if (o.cq != nil || o.qp != nil || o.pd != nil || o.mr != nil || o.ah != nil || o.srq != nil) && c.objects[o.handle] == o {
 		if _, _, err := c.destroy(o); err == nil {
 			return
 		}
@@ -83,6 +83,7 @@ func destroyCQ(k *call) error {
 	return nil
 }
 
+// destroyQP destroys a queue pair or an SRQ: the answer is the same.
 func destroyQP(k *call) error {
 	_, async, err := k.ctx.destroy(k.obj(0))
 	if err != nil {
@@ -99,7 +100,10 @@ func destroyPlain(k *call) error {
 }
 
 // Queue pair flags of the ioctl interface (enum ib_uverbs_qp_create_flags).
-const qpSigAll = 1 << 12
+const (
+	qpSigAll        = 1 << 12
+	qpBlockLoopback = 1 << 1 // of the queue pair's own multicasts
+)
 
 func createQP(k *call) error {
 	c := k.ctx
@@ -110,19 +114,24 @@ func createQP(k *call) error {
 		MaxSendSGE: le.Uint32(raw[8:]), MaxRecvSGE: le.Uint32(raw[12:]), MaxInline: le.Uint32(raw[16:]),
 	}
 	pd := k.obj(2)
-	o.scq, o.rcq = k.obj(4), k.obj(5)
+	o.scq, o.rcq, o.shared = k.obj(4), k.obj(5), k.obj(3)
+	if o.shared != nil {
+		o.cap.MaxRecvWR, o.cap.MaxRecvSGE = 0, 0
+	}
+	typ, flags := k.u64(9), k.u32(10)
 	switch {
-	case k.u64(9) > 255 || pd == nil || o.scq == nil || o.rcq == nil:
+	case typ > 255 || pd == nil || o.scq == nil || o.rcq == nil:
 		return unix.EINVAL
-	case k.u32(10)&^qpSigAll != 0 || k.u32(11) != 0:
+	case flags&^(qpSigAll|qpBlockLoopback) != 0 || k.u32(11) != 0:
 		return unix.EOPNOTSUPP
-	case k.u64(9) != uint64(hca.RC):
+	case typ < uint64(hca.RC) || typ > uint64(hca.UD):
 		return unix.EOPNOTSUPP
 	case o.cap.MaxSendWR > hca.MaxQPWR || o.cap.MaxRecvWR > hca.MaxQPWR || o.cap.MaxSendSGE > hca.MaxSGE ||
 		o.cap.MaxRecvSGE > hca.MaxSGE || o.cap.MaxInline > hca.MaxInline:
 		return unix.EINVAL
 	}
-	if err := c.makeQP(o, pd); err != nil {
+	in := hca.QPInit{Type: hca.QPType(typ), SigAll: o.sigAll, BlockLoopback: flags&qpBlockLoopback != 0}
+	if err := c.makeQP(o, pd, in); err != nil {
 		c.abandon(o)
 		return err
 	}
@@ -139,26 +148,30 @@ func createQP(k *call) error {
 }
 
 // makeQP makes the queues, at least as large as asked for, and the queue pair.
-func (c *context) makeQP(o *object, pd *object) (err error) {
+func (c *context) makeQP(o *object, pd *object, in hca.QPInit) (err error) {
 	n := &o.cap
-	n.MaxSendSGE, n.MaxRecvSGE = max(n.MaxSendSGE, 1), max(n.MaxRecvSGE, 1)
+	n.MaxSendSGE = max(n.MaxSendSGE, 1)
 	pay := max(int(n.MaxInline), int(n.MaxSendSGE)*ring.SGELen)
 	if o.sq, err = c.file.newQueue(int(max(n.MaxSendWR, 1)), ring.SendWQELen+pay); err != nil {
 		return err
 	}
-	if o.rq, err = c.file.newQueue(int(max(n.MaxRecvWR, 1)), ring.RecvWQELen+int(n.MaxRecvSGE)*ring.SGELen); err != nil {
-		return err
+	if o.shared == nil {
+		n.MaxRecvSGE = max(n.MaxRecvSGE, 1)
+		if o.rq, err = c.file.newQueue(int(max(n.MaxRecvWR, 1)), ring.RecvWQELen+int(n.MaxRecvSGE)*ring.SGELen); err != nil {
+			return err
+		}
+		n.MaxRecvWR, in.RQ = min(o.rq.ring.Mask(), hca.MaxQPWR), o.rq.ring
+	} else {
+		in.SRQ = o.shared.srq
 	}
-	n.MaxSendWR, n.MaxRecvWR = min(o.sq.ring.Mask(), hca.MaxQPWR), min(o.rq.ring.Mask(), hca.MaxQPWR)
+	n.MaxSendWR = min(o.sq.ring.Mask(), hca.MaxQPWR)
 	n.MaxInline = min(o.sq.Elem-ring.SendWQELen, hca.MaxInline)
 	if err := c.add(o); err != nil {
 		return err
 	}
 	c.srv.do(func() {
-		o.qp, err = c.hctx.CreateQP(hca.QPInit{
-			PD: pd.pd, Type: hca.RC, SendCQ: o.scq.cq, RecvCQ: o.rcq.cq,
-			SQ: o.sq.ring, RQ: o.rq.ring, Cap: *n, SigAll: o.sigAll,
-		})
+		in.PD, in.SendCQ, in.RecvCQ, in.SQ, in.Cap = pd.pd, o.scq.cq, o.rcq.cq, o.sq.ring, *n
+		o.qp, err = c.hctx.CreateQP(in)
 		if err == nil {
 			o.qp.UserHandle = uint64(o.handle)
 			c.live[o.handle] = o

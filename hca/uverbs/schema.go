@@ -87,6 +87,12 @@ var methods = []method{
 		optional(constant(10)), optional(in(11, 4)), optional(fd(12)), out(13, 20, 20), out(14, 4, 4),
 	}, uhw(64, 32)...)},
 	{object: kindQP, id: 1, name: "QP_DESTROY", run: destroyQP, attrs: []attrSpec{use(0, kindQP), out(1, 4, 4)}},
+	{object: kindSRQ, id: 0, name: "SRQ_CREATE", run: createSRQ, attrs: append([]attrSpec{
+		create(0, kindSRQ), use(1, kindPD), optional(use(3, kindCQ)), in(4, 8), in(5, 4), in(6, 4), in(7, 4),
+		optional(in(8, 4)), constant(9), optional(fd(10)), out(11, 4, 4), out(12, 4, 4), optional(out(13, 4, 4)),
+	}, uhw(64, 24)...)},
+	{object: kindSRQ, id: 1, name: "SRQ_DESTROY", run: destroyQP, attrs: []attrSpec{use(0, kindSRQ), out(1, 4, 4)}},
+	{object: kindAH, id: 0, name: "AH_DESTROY", run: destroyPlain, attrs: []attrSpec{use(0, kindAH)}},
 	{object: kindMR, id: 1, name: "MR_DESTROY", run: destroyPlain, attrs: []attrSpec{use(0, kindMR)}},
 	{object: kindAsync, id: 0, name: "ASYNC_EVENT_ALLOC", run: allocAsync, attrs: []attrSpec{createFD(0)}},
 }

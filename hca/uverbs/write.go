@@ -1,10 +1,6 @@
 package uverbs
 
 import (
-	gocontext "context"
-	"fmt"
-	"time"
-
 	"golang.org/x/sys/unix"
 
 	"cnuas/hca"
@@ -37,11 +33,18 @@ var writeCommands = []writeCommand{
 	{0x01, "QUERY_DEVICE", 8, 176, func(k *call, _ []byte) ([]byte, error) { return k.queryDevice()[:176], nil }},
 	{0x02, "QUERY_PORT", 16, 40, writeQueryPort},
 	{0x03, "ALLOC_PD", 8, 4, writeAllocPD},
+	{cmdCreateAH, "CREATE_AH", createAHLen, 4, writeCreateAH},
 	{0x09, "REG_MR", 40, 12, writeRegMR},
+	{0x0b, "REREG_MR", 48, 8, writeReregMR},
 	{0x11, "CREATE_COMP_CHANNEL", 8, 4, writeCreateChannel},
+	{0x13, "RESIZE_CQ", 16, 8, writeResizeCQ},
 	{0x17, "REQ_NOTIFY_CQ", 8, 0, writeReqNotify},
 	{0x19, "QUERY_QP", 16, 128, writeQueryQP},
 	{cmdModifyQP, "MODIFY_QP", modifyLen, 0, writeModifyQP},
+	{0x1e, "ATTACH_MCAST", 24, 0, func(k *call, in []byte) ([]byte, error) { return nil, writeMulticast(k, in, (*hca.QP).Attach) }},
+	{0x1f, "DETACH_MCAST", 24, 0, func(k *call, in []byte) ([]byte, error) { return nil, writeMulticast(k, in, (*hca.QP).Detach) }},
+	{0x21, "MODIFY_SRQ", 16, 0, writeModifySRQ},
+	{0x22, "QUERY_SRQ", 16, 16, writeQuerySRQ},
 	{extended | 0x01, "EX_QUERY_DEVICE", 8, 184, func(k *call, in []byte) ([]byte, error) {
 		if le.Uint64(in) != 0 {
 			return nil, unix.EINVAL
@@ -51,6 +54,8 @@ var writeCommands = []writeCommand{
 }
 
 const (
+	cmdCreateAH = 0x05
+	createAHLen = 56
 	cmdModifyQP = 0x1a
 	modifyLen   = 112
 )
@@ -123,41 +128,6 @@ func writeAllocPD(k *call, _ []byte) ([]byte, error) {
 	return le.AppendUint32(nil, o.handle), nil
 }
 
-func writeRegMR(k *call, in []byte) ([]byte, error) {
-	c := k.ctx
-	start, length, iova := le.Uint64(in[8:]), le.Uint64(in[16:]), le.Uint64(in[24:])
-	access := hca.Access(le.Uint32(in[36:]))
-	pd := c.find(kindPD, le.Uint32(in[32:]))
-	page := uint64(unix.Getpagesize())
-	switch {
-	case pd == nil:
-		return nil, unix.EINVAL
-	case start%page != iova%page || start+length < start || start+length > 1<<procShift:
-		return nil, unix.EINVAL
-	}
-	tgid, err := k.env.TGID()
-	if err != nil {
-		return nil, err
-	}
-	i, err := c.processIndex(tgid, k.env.Valid)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.env.CheckRange(start, length, access&hca.AccessLocalWrite != 0); err != nil {
-		return nil, err
-	}
-	o := &object{kind: kindMR}
-	if err = c.add(o); err == nil {
-		c.srv.do(func() { o.mr, err = c.hctx.RegMR(pd.pd, start|uint64(i)<<procShift, length, iova, access) })
-	}
-	if err != nil {
-		c.abandon(o)
-		return nil, err
-	}
-	k.undo = func() { c.abandon(o) }
-	return le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, o.handle), o.mr.LKey()), o.mr.RKey()), nil
-}
-
 func writeCreateChannel(k *call, _ []byte) ([]byte, error) {
 	_, n, err := k.newChannel(compEventLen, false)
 	if err != nil {
@@ -173,47 +143,4 @@ func writeReqNotify(k *call, in []byte) ([]byte, error) {
 	}
 	k.ctx.srv.do(func() { o.cq.Arm(le.Uint32(in[4:]) != 0) })
 	return nil, nil
-}
-
-// writeSlow tells that the command has to find a neighbour.
-func writeSlow(k *call) bool {
-	in := k.coreIn()
-	return k.u32(2) == cmdModifyQP && len(in) >= modifyLen && hca.AttrMask(le.Uint32(in[68:]))&hca.AttrAV != 0
-}
-
-// resolveTime bounds the search for a neighbour.
-const resolveTime = 3 * time.Second
-
-// writePrepare finds the next hop of an address vector before the context is
-// locked: the namespace may have to ask the network.
-func writePrepare(k *call) error {
-	if !writeSlow(k) {
-		return nil
-	}
-	in := k.coreIn()
-	if in[30] == 0 { // RoCE knows no addresses but global ones
-		return unix.EINVAL
-	}
-	s := k.state()
-	i := int(in[24])
-	if i >= len(s.gids) || !s.gids[i].Valid {
-		return hca.ErrNoGID
-	}
-	ctx, cancel := gocontext.WithTimeout(gocontext.Background(), resolveTime)
-	defer cancel()
-	dgid := hca.GID(in[0:16])
-	n := k.ctx.node
-	if n.cfg.Resolve == nil {
-		return unix.EHOSTUNREACH
-	}
-	mac, err := n.cfg.Resolve(ctx, k.ctx.dev, dgid, s.gids[i].GID)
-	if err != nil {
-		n.srv.cfg.Log("node %s: %s: no way to %s: %v", n.cfg.Name, k.device().Name, gidText(dgid), err)
-		if e := errno(err); e != unix.EIO {
-			return e
-		}
-		return fmt.Errorf("%w: %w", unix.EHOSTUNREACH, err)
-	}
-	k.mac, k.macOK = mac, true
-	return nil
 }

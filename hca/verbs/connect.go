@@ -24,7 +24,7 @@ type Path struct {
 	NoRetry      bool       // RetryCnt and RNRRetry are meant as they are
 }
 
-// Connect takes both queue pairs from Reset to RTS.
+// Connect takes both queue pairs, of RC or UC, from Reset to RTS.
 func Connect(a, b *QP, p Path) error {
 	if p.GIDIndex == ([2]uint8{}) {
 		p.GIDIndex = [2]uint8{1, 1}
@@ -64,13 +64,20 @@ func Connect(a, b *QP, p Path) error {
 		}
 		for _, s := range steps {
 			at.State = s.to
-			if err := q.Modify(&at, s.mask); err != nil {
+			mask := s.mask
+			if q.Type() == hca.UC {
+				mask &^= reliable
+			}
+			if err := q.Modify(&at, mask); err != nil {
 				return fmt.Errorf("queue pair %#x to %v: %w", q.Num(), s.to, err)
 			}
 		}
 	}
 	return nil
 }
+
+// reliable are attributes that UC does not have.
+const reliable = hca.AttrMaxDestRdAtomic | hca.AttrMinRNRTimer | hca.AttrTimeout | hca.AttrRetryCnt | hca.AttrRNRRetry | hca.AttrMaxRdAtomic
 
 var steps = []struct {
 	to   hca.QPState

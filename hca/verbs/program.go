@@ -101,18 +101,39 @@ type QP struct {
 	sq, rq *ring.Ring
 }
 
+// QPSpec says what kind of queue pair NewQPOf makes.
+type QPSpec struct {
+	Type          hca.QPType // default RC
+	Send, Recv    *CQ
+	SRQ           *SRQ // nil: a receive queue of its own
+	Cap           hca.QPCap
+	SigAll        bool
+	BlockLoopback bool
+}
+
 // NewQP makes an RC queue pair.
 func (p *Program) NewQP(send, recv *CQ, c hca.QPCap, sigAll bool) (*QP, error) {
+	return p.NewQPOf(QPSpec{Send: send, Recv: recv, Cap: c, SigAll: sigAll})
+}
+
+// NewQPOf makes a queue pair.
+func (p *Program) NewQPOf(s QPSpec) (*QP, error) {
+	if s.Type == 0 {
+		s.Type = hca.RC
+	}
+	c := s.Cap
 	sq, err := newRing(int(c.MaxSendWR), ring.SendWQELen+max(int(c.MaxInline), ring.SGELen*int(c.MaxSendSGE)))
 	if err != nil {
 		return nil, err
 	}
-	rq, err := newRing(int(c.MaxRecvWR), ring.RecvWQELen+ring.SGELen*int(c.MaxRecvSGE))
-	if err != nil {
+	in := hca.QPInit{PD: p.PD, Type: s.Type, SendCQ: s.Send.CQ, RecvCQ: s.Recv.CQ, SQ: sq, Cap: c, SigAll: s.SigAll, BlockLoopback: s.BlockLoopback}
+	if s.SRQ != nil {
+		in.SRQ = s.SRQ.SRQ
+	} else if in.RQ, err = newRing(int(c.MaxRecvWR), ring.RecvWQELen+ring.SGELen*int(c.MaxRecvSGE)); err != nil {
 		return nil, err
 	}
-	q := &QP{sq: sq, rq: rq}
-	q.QP, err = p.Context.CreateQP(hca.QPInit{PD: p.PD, Type: hca.RC, SendCQ: send.CQ, RecvCQ: recv.CQ, SQ: sq, RQ: rq, Cap: c, SigAll: sigAll})
+	q := &QP{sq: sq, rq: in.RQ}
+	q.QP, err = p.Context.CreateQP(in)
 	return q, err
 }
 
@@ -139,15 +160,17 @@ func (q *QP) PostSend(w *ring.Send) error {
 }
 
 // PostRecv posts a receive work request.
-func (q *QP) PostRecv(id uint64, sges ...ring.SGE) error {
-	p := q.rq.Producer()
-	if q.rq.Next(p) == q.rq.Consumer() {
+func (q *QP) PostRecv(id uint64, sges ...ring.SGE) error { return postRecv(q.rq, id, sges) }
+
+func postRecv(r *ring.Ring, id uint64, sges []ring.SGE) error {
+	p := r.Producer()
+	if r.Next(p) == r.Consumer() {
 		return ErrFull
 	}
-	if !ring.RecvWQE(q.rq.At(p)).Encode(id, sges) {
+	if !ring.RecvWQE(r.At(p)).Encode(id, sges) {
 		return hca.ErrInvalid
 	}
-	q.rq.SetProducer(p + 1)
+	r.SetProducer(p + 1)
 	return nil
 }
 

@@ -1,0 +1,74 @@
+package hca
+
+import (
+	"cnuas/hca/ring"
+	"cnuas/internal/frame"
+	"cnuas/internal/wire"
+)
+
+// Read IBTA vol. 1 §9.8.3.2 and §11.4.2.1 before editing.
+
+// grhLen is what a datagram's receive work request has in front of the payload,
+// in bytes.
+const grhLen = 40
+
+// onDatagram is the receiving side of UD: Q_Key, receive work request, length,
+// EXECUTE. What does not fit is dropped and leaves the work request for the
+// next; a stranger must not be able to stop a queue pair. grh is the network
+// header. It reports whether payload or header were given to the batch.
+func (q *QP) onDatagram(p *request, grh []byte) bool {
+	d := q.ctx.dev
+	h := wire.DETH(p.head)
+	switch {
+	case h.QKey() != q.attr.QKey:
+		return d.drop(DropQKey)
+	case uint32(len(p.pay)) > q.mtu:
+		return d.drop(DropMalformed)
+	case !q.hasRecv():
+		return d.drop(DropRNR)
+	}
+	if st := q.peekRecv(); st != 0 {
+		q.advanceRecv()
+		q.refuse(nakRemoteOperational, st)
+		return false
+	}
+	n := uint64(grhLen + len(p.pay))
+	if n > q.resp.recvLen {
+		return d.drop(DropTooLong)
+	}
+	q.advanceRecv()
+	q.place(grh)
+	q.place(p.pay)
+	q.received(p, ring.CQE{Opcode: ring.WCRecv, Flags: ring.WCFlagGRH, ByteLen: uint32(n), SrcQP: h.SrcQP()})
+	d.ctr.RxDatagrams++
+	return true
+}
+
+// networkHeader makes the GRH area of a datagram of the frame itself, so that
+// nothing is copied: an IPv6 header as it is, an IPv4 header in the last 20
+// bytes behind zeros, as rdma_rxe has it (IBTA annex A17.4.5.2). The Ethernet
+// header is lost.
+func networkHeader(f *frame.Frame, l3 int) []byte {
+	if f.Data[l3]>>4 == 6 {
+		return f.Data[l3 : l3+grhLen]
+	}
+	const zeros = grhLen - wire.IPv4Len
+	if l3 < zeros {
+		f.Shift(l3 - zeros) // into the headroom
+		l3 = zeros
+	}
+	g := f.Data[l3-zeros : l3+wire.IPv4Len]
+	clear(g[:zeros])
+	return g
+}
+
+// destinationGID is the destination address of a packet as a GID.
+func destinationGID(b []byte, l3 int) (g GID) {
+	if b[l3]>>4 == 6 {
+		copy(g[:], b[l3+24:])
+	} else {
+		g[10], g[11] = 0xff, 0xff
+		copy(g[12:], b[l3+16:l3+20])
+	}
+	return g
+}
