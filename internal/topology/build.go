@@ -40,6 +40,7 @@ type builder struct {
 	domains []*domain
 	guids   map[GUID]guidOwner
 	subnets []*ibSubnet
+	lostSM  bool                              // a subnet manager of the file could not be placed
 	read    func(file string) ([]byte, error) // files beside the topology; nil: none can be read
 }
 

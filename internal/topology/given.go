@@ -56,6 +56,8 @@ func (b *builder) givenAddresses() {
 // routerVLAN finds the VLAN that addresses of a switch are for.
 func (b *builder) routerVLAN(s *buildSwitch, g vlanIPs) *buildVLAN {
 	switch {
+	case s.isIB(): // fitSwitch tells
+		return nil
 	case s.mode() != Router:
 		b.r.errorf(g.key, `set mode = "router", or remove the address`, "switch %s is a bridge and has no addresses", s.name)
 		return nil

@@ -78,7 +78,7 @@ func encode(t *testing.T, s *Spec) []byte {
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}
-	back.File = s.File
+	back.File, back.Warnings = s.File, s.Warnings
 	if d := cmp.Diff(s, &back, compareNetip); d != "" {
 		t.Errorf("JSON loses something:\n%s", d)
 	}

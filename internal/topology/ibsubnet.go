@@ -82,7 +82,7 @@ func (s *ibSubnet) key() string {
 // checkSubnets looks at the InfiniBand subnets as a subnet manager does.
 func (b *builder) checkSubnets() {
 	if len(b.subnets) > 1 {
-		chosen := b.d.noSM || len(b.d.sms) > 0 && !slices.ContainsFunc(b.subnets, func(s *ibSubnet) bool { return len(s.sms) == 0 })
+		chosen := b.d.noSM || b.lostSM || len(b.d.sms) > 0 && !slices.ContainsFunc(b.subnets, func(s *ibSubnet) bool { return len(s.sms) == 0 })
 		if !chosen { // else the file knows what it does
 			names := []string{}
 			for _, s := range b.subnets[:min(len(b.subnets), 4)] {
@@ -100,9 +100,10 @@ func (b *builder) checkSubnets() {
 		case len(s.sms) > 0:
 			b.checkLIDs(s)
 			b.checkEngine(s)
-		case !b.d.noSM && len(s.nodes) == 0:
+		case b.d.noSM || b.lostSM:
+		case len(s.nodes) == 0:
 			b.r.warnf(s.key(), "add a host", "no host is in the InfiniBand subnet %s: no subnet manager can run there", s.name())
-		case !b.d.noSM:
+		default:
 			b.r.warnf(s.key(), fmt.Sprintf(`add [[sm]] node = "%s"`, s.nodes[0].end.name()), "no subnet manager runs in the InfiniBand subnet %s: its ports stay without LIDs", s.name())
 		}
 	}

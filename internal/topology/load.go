@@ -120,6 +120,13 @@ func beside(topology string) func(string) ([]byte, error) {
 
 func parse(name string, data []byte, keys map[string]bool, read func(string) ([]byte, error)) (*Spec, Problems) {
 	r := &reader{file: name, keys: keys}
+	if isIBNet(name, data) {
+		d := r.ibnet(data)
+		if d == nil {
+			return nil, r.problems
+		}
+		return build(r, d, read)
+	}
 	if len(data) > maxFile {
 		r.errorf("", "use [generate]", "the file has %d bytes, more than %d", len(data), maxFile)
 		return nil, r.problems
@@ -177,7 +184,13 @@ func compact(ps Problems) Problems {
 }
 
 func stem(path string) string {
-	return strings.TrimSuffix(filepath.Base(path), ".toml")
+	name := filepath.Base(path)
+	for _, ext := range []string{".toml", IBNetExt, ".topo"} {
+		if s, ok := strings.CutSuffix(name, ext); ok {
+			return s
+		}
+	}
+	return name
 }
 
 // run is the order of the steps.

@@ -46,6 +46,7 @@ func (b *builder) addSMs() {
 		if f.node.set {
 			m.key = f.node.key
 			if m.node, m.port = b.smPort(f.node); m.node == nil {
+				b.lostSM = true
 				continue
 			}
 		} else if s := b.firstSubnet(); s != nil {

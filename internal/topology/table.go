@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // attr is a value of the file and the key it came from; unset if the file does
@@ -52,8 +53,12 @@ func (r *reader) warnf(key, remedy, format string, args ...any) {
 }
 
 func (r *reader) add(warning bool, key, remedy, format string, args []any) {
+	line := r.lines.of(key)
+	if strings.HasPrefix(key, string(lineKey)) {
+		key = ""
+	}
 	r.problems = append(r.problems, Problem{
-		File: r.file, Line: r.lines.of(key), Key: key,
+		File: r.file, Line: line, Key: key,
 		Msg: fmt.Sprintf(format, args...), Remedy: remedy, Warning: warning,
 	})
 }

@@ -54,3 +54,46 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// The same for InfiniBand: two hosts at a switch, and one more device port.
+func TestValidateIB(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		spoil func(s *Spec)
+	}{
+		{"GUID", func(s *Spec) { s.Nodes[1].HCAs[0].GUID = s.Nodes[0].HCAs[0].GUID }},
+		{"GUID", func(s *Spec) { s.Nodes[1].IBPorts[0].GUID = s.Switches[0].IB.GUID }},
+		{"GUID 0x0000000000000000", func(s *Spec) { s.Switches[0].IB.GUID = 0 }},
+		{"system image GUID", func(s *Spec) { s.Switches[0].IB.SystemGUID = 0 }},
+		{"ports, vendor", func(s *Spec) { s.Switches[0].IB.NumPorts = 255 }},
+		{"ports, vendor", func(s *Spec) { s.Switches[0].IB.VendorID = 1 << 24 }},
+		{"node description", func(s *Spec) { s.Nodes[0].HCAs[0].Desc = "" }},
+		{"not printable", func(s *Spec) { s.Nodes[0].HCAs[0].Desc = "a\nb" }},
+		{"ports [1] of 2", func(s *Spec) { s.Nodes[0].HCAs[0].NumPorts = 2 }},
+		{"HCA 1 does not exist", func(s *Spec) { s.Nodes[0].IBPorts[0].HCA = 1 }},
+		{"two RDMA devices", func(s *Spec) { s.Nodes[0].HCAs = append(s.Nodes[0].HCAs, s.Nodes[0].HCAs[0]) }},
+		{"stack", func(s *Spec) { s.Nodes[0].Stack = StackRXE }},
+		{"interface name", func(s *Spec) { s.Nodes[0].IBPorts[0].Name = "lo" }},
+		{"is none of IPoIB", func(s *Spec) { s.Subnets[0].IPoIB = false }},
+		{"link 0 is of the other kind", func(s *Spec) { s.Links[0].IB = nil }},
+		{"to at most 1", func(s *Spec) { s.Switches[0].IB.NumPorts = 1 }},
+		{"forwarding tables", func(s *Spec) { s.Switches[0].IB.LFTCap = 0 }},
+		{"width 3", func(s *Spec) { s.Links[0].IB.Width = 3 }},
+		{"whose data rate is", func(s *Spec) { s.Links[0].Rate = 1e9 }},
+		{"belongs to link", func(s *Spec) { s.Links[0].A.Node = 1 }},
+		{"leads nowhere", func(s *Spec) { s.Links[0].A.Port = 1 }},
+		{"SM 0: port 1", func(s *Spec) { s.SMs[0].Port = 1 }},
+		{"SM 1: port 0", func(s *Spec) { s.SMs = append(s.SMs, s.SMs[0]) }},
+		{"priority 16", func(s *Spec) { s.SMs[0].Priority = 16 }},
+		{"management: node 7", func(s *Spec) { s.Management.Ports[0].Node = 7 }},
+		{"h1:ib0: bad or double", func(s *Spec) { s.Management.Ports[0].Name = "ib0" }},
+		{"is not in", func(s *Spec) { s.Management.Ports[0].Addr = netip.MustParsePrefix("1.2.3.4/24") }},
+		{"management: prefix", func(s *Spec) { s.Management.MTU = 1 }},
+	} {
+		s := mustParse(t, twoIB(""))
+		c.spoil(s)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+}
