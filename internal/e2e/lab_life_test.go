@@ -72,7 +72,7 @@ name = "cvk2"
 a = "cvk1:eth0"
 b = "cvk2:eth0"
 `
-	l := upLab(t, "e2e-labkill", pair)
+	l := up(t, "e2e-labkill", pair, "--vm") // over 9p
 	pid := l.status().PID
 	qemus := children(t, pid)
 	if len(qemus) == 0 {
