@@ -18,7 +18,7 @@ import (
 // whatever is in them; in others it is recognised by its first line.
 const IBNetExt = ".ibnet"
 
-// maxIBNet bounds such a file in bytes: 27648 hosts have 18 MB.
+// maxIBNet bounds such a file in bytes: 27648 hosts have 14 MB.
 const maxIBNet = 32 << 20
 
 // maxIBNetProblems ends the search for more.
