@@ -42,7 +42,7 @@ func (a *LoadAlternatePath) layout(c *codec) {
 	bits(c, "AlternateHopLimit", 60, 0, 8, &a.AlternateHopLimit)
 	bits(c, "AlternatePacketRate", 61, 2, 6, &a.AlternatePacketRate)
 	bits(c, "AlternateSL", 62, 0, 4, &a.AlternateSL)
-	flag(c, "AlternateSubnetLocal", 62, 4, &a.AlternateSubnetLocal)
+	bit(c, "AlternateSubnetLocal", 62, 4, &a.AlternateSubnetLocal)
 	bits(c, "AlternateLocalAckTimeout", 63, 0, 5, &a.AlternateLocalAckTimeout)
 	blob(c, "PrivateData", 64, a.PrivateData[:])
 }

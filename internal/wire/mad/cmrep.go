@@ -38,9 +38,9 @@ func (a *ConnectReply) layout(c *codec) {
 	bits(c, "InitiatorDepth", 25, 0, 8, &a.InitiatorDepth)
 	bits(c, "TargetAckDelay", 26, 0, 5, &a.TargetAckDelay)
 	bits(c, "FailoverAccepted", 26, 5, 2, &a.FailoverAccepted)
-	flag(c, "EndToEndFlowControl", 26, 7, &a.EndToEndFlowControl)
+	bit(c, "EndToEndFlowControl", 26, 7, &a.EndToEndFlowControl)
 	bits(c, "RNRRetryCount", 27, 0, 3, &a.RNRRetryCount)
-	flag(c, "SRQ", 27, 3, &a.SRQ)
+	bit(c, "SRQ", 27, 3, &a.SRQ)
 	bits(c, "LocalCAGUID", 28, 0, 64, &a.LocalCAGUID)
 	blob(c, "PrivateData", 36, a.PrivateData[:])
 }

@@ -2,6 +2,7 @@ package mad
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 
 	"cnuas/internal/wire"
@@ -150,8 +151,8 @@ func bits[T unsigned](c *codec, name string, at, bit, width int, v *T) {
 	}
 }
 
-// flag is a field of one bit.
-func flag(c *codec, name string, at, bit int, v *bool) {
+// bit is a field of one bit.
+func bit(c *codec, name string, at, bit int, v *bool) {
 	switch c.mode {
 	case modeDecode:
 		*v = c.b[c.off+at]&(0x80>>bit) != 0
@@ -190,7 +191,7 @@ func blob(c *codec, name string, at int, v []byte) {
 			n--
 		}
 		if n > 0 {
-			c.say(name, fmt.Sprintf("%x", v[:n]))
+			c.say(name, hex.EncodeToString(v[:n])) // does not let v escape
 		}
 	}
 }

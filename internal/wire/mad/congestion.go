@@ -34,7 +34,7 @@ func (a *CongestionKeyInfo) layout(c *codec) {
 		return
 	}
 	bits(c, "CCKey", 0, 0, 64, &a.CCKey)
-	flag(c, "CCKeyProtectBit", 8, 0, &a.CCKeyProtectBit)
+	bit(c, "CCKeyProtectBit", 8, 0, &a.CCKeyProtectBit)
 	bits(c, "CCKeyLeasePeriod", 10, 0, 16, &a.CCKeyLeasePeriod)
 	bits(c, "CCKeyViolations", 12, 0, 16, &a.CCKeyViolations)
 }

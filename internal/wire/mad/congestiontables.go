@@ -33,8 +33,8 @@ func (a *SwitchPortCongestionSetting) layout(c *codec) {
 	for i := range a.Port {
 		c.elem = i + 1
 		p, at := &a.Port[i], 4*i
-		flag(c, "Valid", at, 0, &p.Valid)
-		flag(c, "ControlType", at, 1, &p.ControlType)
+		bit(c, "Valid", at, 0, &p.Valid)
+		bit(c, "ControlType", at, 1, &p.ControlType)
 		bits(c, "Threshold", at, 4, 4, &p.Threshold)
 		bits(c, "PacketSize", at+1, 0, 8, &p.PacketSize)
 		bits(c, "CongParm", at+2, 0, 16, &p.CongParm)

@@ -22,12 +22,12 @@ func (a *Notice) layout(c *codec) {
 	if !c.size(NoticeLen) {
 		return
 	}
-	flag(c, "IsGeneric", 0, 0, &a.IsGeneric)
+	bit(c, "IsGeneric", 0, 0, &a.IsGeneric)
 	bits(c, "Type", 0, 1, 7, &a.Type)
 	bits(c, "ProducerType", 1, 0, 24, &a.ProducerType)
 	bits(c, "TrapNumber", 4, 0, 16, &a.TrapNumber)
 	bits(c, "IssuerLID", 6, 0, 16, &a.IssuerLID)
-	flag(c, "NoticeToggle", 8, 0, &a.NoticeToggle)
+	bit(c, "NoticeToggle", 8, 0, &a.NoticeToggle)
 	bits(c, "NoticeCount", 8, 1, 15, &a.NoticeCount)
 	blob(c, "DataDetails", 10, a.DataDetails[:])
 }

@@ -49,6 +49,7 @@ type RMPPSender struct {
 	Retries  int   // how often to send again without one
 
 	next, window, acked int
+	sent                int // the highest segment that was ever sent
 	tries               int
 	waiting             bool
 	deadline            int64
@@ -67,6 +68,7 @@ func (s *RMPPSender) Next(now int64) (segment int, ok bool) {
 	if s.ended || s.next > min(s.window, s.Segments.Count()) {
 		return 0, false
 	}
+	s.sent = max(s.sent, s.next)
 	s.next++
 	s.waiting, s.deadline = true, now+s.Timeout
 	return s.next - 1, true
@@ -88,7 +90,7 @@ func (s *RMPPSender) Receive(now int64, f RMPPFields) (abort RMPPStatus) {
 	}
 	seg, win := int(f.Data1), int(f.Data2)
 	switch {
-	case seg > s.next-1: // never sent
+	case seg > s.sent:
 		return s.end(RMPPSegmentTooBig)
 	case win < seg:
 		return s.end(RMPPWindowTooSmall)

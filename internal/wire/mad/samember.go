@@ -48,7 +48,7 @@ func (a *MCMemberRecord) layout(c *codec) {
 	bits(c, "HopLimit", 47, 0, 8, &a.HopLimit)
 	bits(c, "Scope", 48, 0, 4, &a.Scope)
 	bits(c, "JoinState", 48, 4, 4, &a.JoinState)
-	flag(c, "ProxyJoin", 49, 0, &a.ProxyJoin)
+	bit(c, "ProxyJoin", 49, 0, &a.ProxyJoin)
 }
 
 // ServiceRecordLen is the length of a ServiceRecord in bytes.

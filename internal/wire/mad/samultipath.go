@@ -37,12 +37,12 @@ func (a *MultiPathRecord) layout(c *codec) {
 	if !c.size(MultiPathRecordLen) {
 		return
 	}
-	flag(c, "RawTraffic", 0, 0, &a.RawTraffic)
+	bit(c, "RawTraffic", 0, 0, &a.RawTraffic)
 	resv(c, 0, 1, 3)
 	bits(c, "FlowLabel", 0, 4, 20, &a.FlowLabel)
 	bits(c, "HopLimit", 3, 0, 8, &a.HopLimit)
 	bits(c, "TClass", 4, 0, 8, &a.TClass)
-	flag(c, "Reversible", 5, 0, &a.Reversible)
+	bit(c, "Reversible", 5, 0, &a.Reversible)
 	bits(c, "NumbPath", 5, 1, 7, &a.NumbPath)
 	bits(c, "PKey", 6, 0, 16, &a.PKey)
 	bits(c, "QoSClass", 8, 0, 12, &a.QoSClass)

@@ -29,7 +29,7 @@ func (a *LedInfo) layout(c *codec) {
 	if !c.size(LedInfoLen) {
 		return
 	}
-	flag(c, "LedMask", 0, 0, &a.LedMask)
+	bit(c, "LedMask", 0, 0, &a.LedMask)
 }
 
 // PortInfoExtendedLen is the length of a PortInfoExtended in bytes.

@@ -66,7 +66,7 @@ func (a *TrapChangeData) layout(c *codec) {
 		return
 	}
 	bits(c, "LID", 2, 0, 16, &a.LID)
-	flag(c, "OtherLocalChanges", 5, 7, &a.OtherLocalChanges)
+	bit(c, "OtherLocalChanges", 5, 7, &a.OtherLocalChanges)
 	bits(c, "CapabilityMask", 6, 0, 32, &a.CapabilityMask)
 	bits(c, "ChangeFlags", 10, 0, 16, &a.ChangeFlags)
 	bits(c, "CapabilityMask2", 12, 0, 16, &a.CapabilityMask2)
@@ -116,8 +116,8 @@ func (a *TrapMKeyData) layout(c *codec) {
 	bits(c, "AttributeID", 8, 0, 16, &a.AttributeID)
 	bits(c, "AttributeModifier", 10, 0, 32, &a.AttributeModifier)
 	bits(c, "MKey", 14, 0, 64, &a.MKey)
-	flag(c, "DRNotice", 23, 0, &a.DRNotice)
-	flag(c, "DRPathTruncated", 23, 1, &a.DRPathTruncated)
+	bit(c, "DRNotice", 23, 0, &a.DRNotice)
+	bit(c, "DRPathTruncated", 23, 1, &a.DRPathTruncated)
 	bits(c, "DRHopCount", 23, 2, 6, &a.DRHopCount)
 	blob(c, "DRReturnPath", 24, a.DRReturnPath[:])
 }
