@@ -106,10 +106,12 @@ func (l *lab) labPair(server, client string, port int, serverArgs, clientArgs st
 	if port == 0 && clientArgs != "" {
 		args[len(args)-2] = "" // the address is among the client's arguments
 	}
+	began := time.Now()
 	out, err := l.try(append(args, argv...)...)
 	if err != nil {
 		l.t.Fatalf("%s -> %s %v: %v\n%s", client, server, argv, err, out)
 	}
+	l.t.Logf("%s: %.1f s", argv[0], time.Since(began).Seconds())
 	return out
 }
 
@@ -184,9 +186,9 @@ func testLabCapture(t *testing.T, l *lab) {
 	c := l.startCmd(exec.Command(cnuasBin, "capture", "cvs:1", "-w", file))
 	eventually(t, 20*time.Second, "the capture has begun", func() bool { return strings.Contains(c.out.String(), "capturing") })
 	out, err := l.inVM(`ip netns exec cvr1 timeout 40 tcpdump -c 20 -lnni eth0 udp port 4791 >/tmp/dump 2>&1 & d=$!
-until grep -q listening /tmp/dump; do sleep 0.05; done
+until grep -q listening /tmp/dump; do kill -0 $d || { cat /tmp/dump; exit 1; }; sleep 0.05; done
 cnuas exec cvr1 -- timeout 60 ib_write_bw -F -u 19 -n 150 >/tmp/server 2>&1 & s=$!
-until ip netns exec cvr1 ss -Hltn | grep -q 18515; do sleep 0.02; done
+until ip netns exec cvr1 ss -Hltn | grep -q 18515; do kill -0 $s || { cat /tmp/server; exit 1; }; sleep 0.02; done
 cnuas exec cvr2 -- timeout 60 ib_write_bw -F -u 19 -n 150 ` + addrOf("cvr1") + `; c=$?
 wait $s $d; cat /tmp/dump; exit $c`)
 	if err != nil || strings.Count(out, ".4791: UDP") < 20 {

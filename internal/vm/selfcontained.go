@@ -83,11 +83,12 @@ func (m *image) selfContained(with []string) error {
 	return m.etc()
 }
 
-// etc writes what names users, groups and hosts.
+// etc writes what names users, groups and hosts. tcpdump gives up root for a user
+// of its name and does not start without one.
 func (m *image) etc() error {
 	for path, text := range map[string]string{
-		"/etc/passwd":        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
-		"/etc/group":         "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n",
+		"/etc/passwd":        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\ntcpdump:x:100:100::/nonexistent:/bin/false\n",
+		"/etc/group":         "root:x:0:\ntty:x:5:\nnogroup:x:65534:\ntcpdump:x:100:\n",
 		"/etc/hosts":         "127.0.0.1 localhost lab\n::1 localhost\n",
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
 	} {
