@@ -32,13 +32,25 @@ const peerQPN = 0x99
 // 200 (expected), and a buffer of 64 KiB.
 func newPeer(t *testing.T, change func(*hca.QPAttr)) *peer {
 	t.Helper()
+	return newPeerOf(t, hca.RC, change)
+}
+
+// newPeerOf is newPeer for any service. A UD queue pair has Q_Key 0x1234.
+func newPeerOf(t *testing.T, typ hca.QPType, change func(*hca.QPAttr)) *peer {
+	t.Helper()
 	p := &peer{t: t, e: sim.NewEngine(1), pool: &frame.Pool{}}
 	p.dev = testDevice(p.e, p.pool, nil, 1, hca.Config{})
 	x := &end{Program: must[*verbs.Program](t)(verbs.Open(p.dev, 1<<18))}
 	x.cq = must[*verbs.CQ](t)(x.NewCQ(256, nil))
-	x.qp = must[*verbs.QP](t)(x.NewQP(x.cq, x.cq, hca.QPCap{MaxSendWR: 32, MaxRecvWR: 32, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInline: 64}, false))
+	x.qp = must[*verbs.QP](t)(x.NewQPOf(verbs.QPSpec{Type: typ, Send: x.cq, Recv: x.cq, Cap: hca.QPCap{MaxSendWR: 32, MaxRecvWR: 32, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInline: 64}}))
 	x.buf = must[*verbs.Buffer](t)(x.Buffer(1<<16, allAccess))
 	p.end = x
+	if typ == hca.UD {
+		if err := verbs.Datagrams(x.qp, 0x1234); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
 	a := hca.QPAttr{Port: 1, Access: allAccess, PathMTU: 1, DestQPN: peerQPN, RQPSN: 200, SQPSN: 100, Timeout: 10, RetryCnt: 2, RNRRetry: 1,
 		MinRNRTimer: 12, MaxRdAtomic: 2, MaxDestRdAtomic: 2, AV: hca.AddressVector{SGIDIndex: 1, DGID: v4gid(9), DMAC: [6]byte{2, 9}}}
 	if change != nil {
@@ -49,6 +61,9 @@ func newPeer(t *testing.T, change func(*hca.QPAttr)) *peer {
 		m  hca.AttrMask
 	}{{hca.Init, toInit}, {hca.RTR, toRTR}, {hca.RTS, toRTS}} {
 		a.State = s.to
+		if typ == hca.UC {
+			s.m &^= hca.AttrMaxDestRdAtomic | hca.AttrMinRNRTimer | hca.AttrTimeout | hca.AttrRetryCnt | hca.AttrRNRRetry | hca.AttrMaxRdAtomic
+		}
 		if err := x.qp.Modify(&a, s.m); err != nil {
 			t.Fatalf("to %v: %v", s.to, err)
 		}
@@ -76,6 +91,9 @@ type pkt struct {
 	msn      uint32
 	imm      uint32
 	orig     uint64
+	qkey     uint32
+	src      uint32 // DETH: source queue pair
+	dst      uint32 // 0: the queue pair under test
 	pay      []byte
 	ce       bool
 	mangle   func(b []byte) []byte // the whole frame before it is given
@@ -86,6 +104,11 @@ type pkt struct {
 func (p *peer) frame(k pkt) []byte {
 	x := k.op.Has()
 	var ext []byte
+	if x&wire.ExtDETH != 0 {
+		h := make(wire.DETH, wire.DETHLen)
+		h.Encode(k.qkey, k.src)
+		ext = append(ext, h...)
+	}
 	if x&wire.ExtRETH != 0 {
 		h := make(wire.RETH, wire.RETHLen)
 		h.Encode(k.va, k.rkey, k.dmaLen)
@@ -130,7 +153,10 @@ func (p *peer) frame(k pkt) []byte {
 	binary.BigEndian.PutUint16(b[34:], 0xc123)
 	binary.BigEndian.PutUint16(b[36:], 4791)
 	binary.BigEndian.PutUint16(b[38:], uint16(udp))
-	h := wire.BTHFields{Opcode: k.op, Solicited: k.se, MigReq: true, Pad: uint8(pad), PKey: 0xffff, DestQP: p.qp.Num(), AckReq: k.ack, PSN: k.psn}
+	if k.dst == 0 {
+		k.dst = p.qp.Num()
+	}
+	h := wire.BTHFields{Opcode: k.op, Solicited: k.se, MigReq: true, Pad: uint8(pad), PKey: 0xffff, DestQP: k.dst, AckReq: k.ack, PSN: k.psn}
 	h.Encode(wire.BTH(b[42:]))
 	b = append(b, ext...)
 	b = append(b, k.pay...)
@@ -222,6 +248,10 @@ func (p *peer) describe(f *frame.Frame) string {
 		s += " S"
 	}
 	at := func(e wire.Ext) []byte { return ext[x.Offset(e):] }
+	if x&wire.ExtDETH != 0 {
+		r := wire.DETH(at(wire.ExtDETH))
+		s += fmt.Sprintf(" qkey=%x src=%v", r.QKey(), r.SrcQP() == p.qp.Num())
+	}
 	if x&wire.ExtRETH != 0 {
 		r := wire.RETH(at(wire.ExtRETH))
 		s += fmt.Sprintf(" va=%x key=%x len=%d", r.VA(), r.RKey(), r.DMALen())

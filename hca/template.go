@@ -42,9 +42,6 @@ func (d *Device) newTemplate(av *AddressVector, local, remote uint32) (t templat
 	}
 	src, dst := d.gids[av.SGIDIndex].GID, av.DGID
 	v4 := dst.isV4()
-	if dst[0] == 0xff && src.isV4() {
-		src = d.gids[0].GID // an IPv6 group cannot be sent to from an IPv4 address
-	}
 	if v4 != src.isV4() || dst == (GID{}) {
 		return t, ErrInvalid
 	}
