@@ -21,6 +21,7 @@ var base = time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
 type note struct {
 	head    Header
 	ports   []string
+	links   []LinkType
 	records []Record
 	stats   []Stats
 	flushes int
@@ -28,12 +29,20 @@ type note struct {
 
 func (n *note) Start(h Header) error { n.head = h; return nil }
 
-func (n *note) Port(i int, name string) error {
+func (n *note) Port(i int, name string, l LinkType) error {
 	if i != len(n.ports) {
 		return fmt.Errorf("port %d where %d was next", i, len(n.ports))
 	}
-	n.ports = append(n.ports, name)
+	n.ports, n.links = append(n.ports, name), append(n.links, l)
 	return nil
+}
+
+// link of port i, Ethernet if nothing else was said.
+func (n *note) link(i int) LinkType {
+	if i < len(n.links) {
+		return n.links[i]
+	}
+	return Ethernet
 }
 
 func (n *note) Packet(r Record) error {

@@ -14,8 +14,9 @@ import (
 
 // Sink takes what Decode reads. An error of any method ends Decode.
 type Sink interface {
-	Start(Header) error                // first
-	Port(index int, name string) error // before the first Record of the port; ports are numbered from 0
+	Start(Header) error // first
+	// Port comes before the first Record of the port; ports are numbered from 0.
+	Port(index int, name string, l LinkType) error
 	Packet(Record) error
 	Stats(Stats) error // for every port, at the end
 	Flush() error      // the stream has nothing more for now, or has ended
@@ -51,7 +52,7 @@ type decoder struct {
 	r     *bufio.Reader
 	sink  Sink
 	base  time.Time
-	ports int
+	ports []LinkType
 	body  []byte
 }
 
@@ -105,16 +106,20 @@ func (d *decoder) message() (more bool, err error) {
 		return false, err
 	}
 	kind := h[0]
-	if (kind == kindPacket || kind == kindStats) && port >= d.ports {
+	if (kind == kindPacket || kind == kindStats) && port >= len(d.ports) {
 		return false, fmt.Errorf("capture: port %d in the stream before it was named", port)
 	}
 	switch kind {
 	case kindPort:
-		if port != d.ports {
-			return false, fmt.Errorf("capture: port %d in the stream where %d was next", port, d.ports)
+		if port != len(d.ports) {
+			return false, fmt.Errorf("capture: port %d in the stream where %d was next", port, len(d.ports))
 		}
-		d.ports++
-		return true, d.sink.Port(port, string(b))
+		l := LinkType(h[1])
+		if l > InfiniBand {
+			return false, fmt.Errorf("capture: port %d in the stream has link type %d, which is not known", port, l)
+		}
+		d.ports = append(d.ports, l)
+		return true, d.sink.Port(port, string(b), l)
 	case kindPacket:
 		return true, d.packet(port, link.Direction(h[1]), b)
 	case kindStats:
@@ -133,7 +138,7 @@ func (d *decoder) packet(port int, dir link.Direction, b []byte) error {
 		return fmt.Errorf("capture: packet of %d bytes and direction %d in the stream", len(b), dir)
 	}
 	be := binary.BigEndian
-	r := Record{Port: port, Dir: dir, Time: sim.Time(be.Uint64(b)), OrigLen: int(be.Uint32(b[8:]))}
+	r := Record{Port: port, Link: d.ports[port], Dir: dir, Time: sim.Time(be.Uint64(b)), OrigLen: int(be.Uint32(b[8:]))}
 	comment := int(be.Uint16(b[12:]))
 	b = b[packetFix:]
 	if comment > len(b) || comment > maxComment || len(b)-comment > r.OrigLen || r.OrigLen > maxBody {

@@ -7,6 +7,7 @@
 // the other side of that stream, usually in another process, Decode hands them
 // to a Sink, of which PcapNG is one.
 //
-// Frames appear as on the wire: padded to 60 bytes, with their ICRC, without
-// FCS; MAC control frames among them.
+// Frames appear as on the wire: those of Ethernet padded to 60 bytes, with their
+// ICRC, without FCS, MAC control frames among them; those of InfiniBand with ICRC
+// and VCRC, flow control packets among them.
 package capture

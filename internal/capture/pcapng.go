@@ -17,6 +17,9 @@ import (
 // interface per port, stamps in nanoseconds of simulated time, the direction
 // in each packet's flags, and per port the frames received and lost at the end.
 //
+// An InfiniBand port has link type ERF, because no reader in use takes that of
+// InfiniBand itself; each packet then has a record header in front.
+//
 // gopacket's NgWriter writes all blocks but those of packets, because it knows
 // no packet options, and direction and comment are such.
 type PcapNG struct {
@@ -25,6 +28,7 @@ type PcapNG struct {
 	head  Header
 	begin time.Time
 	last  time.Time
+	erf   [erfLen]byte
 	lost  uint64
 	got   uint64
 }
@@ -46,10 +50,16 @@ func (p *PcapNG) Start(h Header) error {
 }
 
 // Port implements Sink.
-func (p *PcapNG) Port(_ int, name string) error {
+func (p *PcapNG) Port(_ int, name string, l LinkType) error {
 	intf := pcapgo.NgInterface{
 		Name: name, Filter: p.head.Filter, LinkType: layers.LinkTypeEthernet,
 		SnapLength: uint32(p.head.SnapLen), TimestampResolution: 9,
+	}
+	if l == InfiniBand {
+		intf.LinkType = linkTypeERF
+		if intf.SnapLength > 0 {
+			intf.SnapLength = max(intf.SnapLength, erfFlowLen) + erfLen
+		}
 	}
 	var err error
 	if p.ng == nil {
@@ -113,21 +123,30 @@ const (
 func (p *PcapNG) writePacket(r *Record) error {
 	le := binary.LittleEndian
 	ts := uint64(r.Wall.UnixNano())
-	pad := -len(r.Data) & 3
+	var head, tail []byte
+	data, orig := len(r.Data), r.OrigLen
+	if r.Link == InfiniBand {
+		head, tail = p.erf[:], zeros[:putERF(&p.erf, r)]
+		data += len(head) + len(tail)
+		orig += len(head) + len(tail)
+	}
+	pad := -data & 3
 	opts := 4 + 4 + 4 // flags, end of options
 	if r.Comment != "" {
 		opts += 4 + len(r.Comment) + -len(r.Comment)&3
 	}
-	total := uint32(32 + len(r.Data) + pad + opts)
+	total := uint32(32 + data + pad + opts)
 	b := p.w.AvailableBuffer()
 	b = le.AppendUint32(b, blockEnhancedPacket)
 	b = le.AppendUint32(b, total)
 	b = le.AppendUint32(b, uint32(r.Port))
 	b = le.AppendUint32(b, uint32(ts>>32))
 	b = le.AppendUint32(b, uint32(ts))
-	b = le.AppendUint32(b, uint32(len(r.Data)))
-	b = le.AppendUint32(b, uint32(r.OrigLen))
+	b = le.AppendUint32(b, uint32(data))
+	b = le.AppendUint32(b, uint32(orig))
+	b = append(b, head...)
 	b = append(b, r.Data...)
+	b = append(b, tail...)
 	b = append(b, zeros[:pad]...)
 	if r.Comment != "" {
 		b = le.AppendUint16(b, optComment)

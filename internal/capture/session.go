@@ -11,7 +11,7 @@ import (
 
 // Config of a Session. The zero value captures everything.
 type Config struct {
-	Filter    *Filter   // nil: every frame
+	Filter    *Filter   // nil: every frame; its language knows none of InfiniBand's
 	SnapLen   int       // bytes kept of a frame; 0: all
 	RingBytes int       // memory between engine and writer; 0: DefaultRingBytes
 	Base      time.Time // wall time of simulated time 0, for the stamps
@@ -45,12 +45,15 @@ func NewSession(c Config) *Session {
 	return s
 }
 
-// Tap returns an observer for one more port, to be given to
+// Tap returns an observer for one more Ethernet port, to be given to
 // link.Port.AddObserver. name is what the port is called in the capture.
-func (s *Session) Tap(name string) *Tap {
+func (s *Session) Tap(name string) *Tap { return s.TapLink(name, Ethernet) }
+
+// TapLink is Tap for a port of either kind. One session may have both.
+func (s *Session) TapLink(name string, l LinkType) *Tap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &Tap{s: s, index: uint16(len(s.taps)), name: name}
+	t := &Tap{s: s, index: uint16(len(s.taps)), name: name, link: l}
 	s.taps = append(s.taps, t)
 	return t
 }
@@ -117,7 +120,7 @@ func (s *Session) drain(w io.Writer, announced *int) (some bool, err error) {
 	var msg []byte
 	s.mu.Lock()
 	for ; *announced < len(s.taps); *announced++ {
-		msg = appendPort(msg, uint16(*announced), s.taps[*announced].name)
+		msg = appendPort(msg, uint16(*announced), s.taps[*announced].name, s.taps[*announced].link)
 	}
 	s.mu.Unlock()
 	a, b := s.ring.peek(until)

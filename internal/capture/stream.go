@@ -16,12 +16,14 @@ import (
 //
 //	kind u8 | direction u8 | port u16 | body length u32 | body
 //
+// In the message that names a port the link type stands for the direction.
+//
 // The body of a packet is
 //
 //	time i64 ps | length on the wire u32 | comment length u16 | 0 u16 | comment | bytes
 const (
 	magic   = "CNUASCAP"
-	version = 1
+	version = 2 // 1 knew no link types
 
 	headerLen  = 26
 	msgHead    = 8
@@ -52,9 +54,10 @@ type Record struct {
 	Dir     link.Direction // as seen from the port
 	Time    sim.Time       // simulated time: beginning of a sent frame, end of a received one
 	Wall    time.Time      // Base + Time, to the nanosecond
-	OrigLen int            // bytes on the wire, without FCS
+	OrigLen int            // bytes on the wire, without FCS; of InfiniBand with VCRC
 	Data    []byte         // the first bytes of it, or all; valid during the call only
 	Comment string
+	Link    LinkType // of the port
 }
 
 // Stats are the counts of one port at the end of a capture.
@@ -84,8 +87,8 @@ func appendMsg(b []byte, kind uint8, d link.Direction, port uint16, body int) []
 	return binary.BigEndian.AppendUint32(b, uint32(body))
 }
 
-func appendPort(b []byte, port uint16, name string) []byte {
-	return append(appendMsg(b, kindPort, 0, port, len(name)), name...)
+func appendPort(b []byte, port uint16, name string, l LinkType) []byte {
+	return append(appendMsg(b, kindPort, link.Direction(l), port, len(name)), name...)
 }
 
 func appendStats(b []byte, s Stats) []byte {

@@ -17,7 +17,7 @@ import (
 func encode(n *note) []byte {
 	b := appendHeader(nil, n.head)
 	for i, name := range n.ports {
-		b = appendPort(b, uint16(i), name)
+		b = appendPort(b, uint16(i), name, n.link(i))
 	}
 	for _, r := range n.records {
 		var h [packetHead]byte
@@ -33,7 +33,7 @@ func encode(n *note) []byte {
 func example() *note {
 	return &note{
 		head:  Header{Base: base, SnapLen: 128, Filter: "udp port 4791"},
-		ports: []string{"s1:1", ""},
+		ports: []string{"s1:1", ""}, links: []LinkType{Ethernet, Ethernet},
 		records: []Record{
 			{Port: 0, Dir: link.Rx, Time: 5 * sim.Microsecond, OrigLen: 9, Data: []byte{1, 2, 3}, Comment: "note"},
 			{Port: 1, Dir: link.Tx, Time: 6 * sim.Microsecond, OrigLen: 0, Data: []byte{}},
@@ -80,7 +80,7 @@ func TestStreamCut(t *testing.T) {
 
 func TestStreamErrors(t *testing.T) {
 	head := appendHeader(nil, Header{Base: base})
-	port := appendPort(bytes.Clone(head), 0, "p")
+	port := appendPort(bytes.Clone(head), 0, "p", Ethernet)
 	changed := func(b []byte, i int, v byte) []byte {
 		b = bytes.Clone(b)
 		b[i] = v
@@ -102,7 +102,8 @@ func TestStreamErrors(t *testing.T) {
 		{"long filter", changed(head, 24, 0xff), "filter of"},
 		{"kind", appendMsg(bytes.Clone(head), 77, 0, 0, 0), "kind 77"},
 		{"length", appendMsg(bytes.Clone(head), kindPort, 0, 0, maxBody+1), "message of"},
-		{"port out of order", appendPort(bytes.Clone(head), 3, "p"), "port 3"},
+		{"port out of order", appendPort(bytes.Clone(head), 3, "p", Ethernet), "port 3"},
+		{"link type", appendPort(bytes.Clone(head), 0, "p", 7), "link type 7"},
 		{"packet of an unknown port", append(bytes.Clone(head), packet(0, 3, 3, 0, 19)[len(port):]...), "before it was named"},
 		{"statistics of an unknown port", appendStats(bytes.Clone(head), Stats{}), "before it was named"},
 		{"short statistics", append(appendMsg(bytes.Clone(port), kindStats, 0, 0, 3), 1, 2, 3), "statistics of 3 bytes"},

@@ -13,6 +13,7 @@ type Tap struct {
 	s        *Session
 	index    uint16
 	name     string
+	link     LinkType
 	received atomic.Uint64 // matched the filter
 	lost     atomic.Uint64 // of those, the ring had no room for
 }
@@ -34,11 +35,15 @@ func (t *Tap) record(d link.Direction, now sim.Time, f *frame.Frame, comment str
 	s := t.s
 	b := f.AppendOpen(s.scratch[:0])
 	frameLen := len(b)
-	for len(b) < minFrame {
-		b = append(b, zeros[:minFrame-len(b)]...)
+	if t.link == InfiniBand {
+		b = openIB(b)
+	} else {
+		for len(b) < minFrame {
+			b = append(b, zeros[:minFrame-len(b)]...)
+		}
 	}
 	s.scratch = b[:0]
-	if s.cfg.Filter != nil && !s.cfg.Filter.Match(b) {
+	if s.cfg.Filter != nil && (t.link != Ethernet || !s.cfg.Filter.Match(b)) {
 		return
 	}
 	t.received.Add(1)
@@ -53,7 +58,10 @@ func (t *Tap) record(d link.Direction, now sim.Time, f *frame.Frame, comment str
 		t.lost.Add(1)
 		return
 	}
-	if keep > frameLen-4 { // else the ICRC is cut off anyway
+	switch {
+	case t.link == InfiniBand:
+		sealIB(b, frameLen, keep, f.Meta.ICRCDeferred)
+	case keep > frameLen-4: // else the ICRC is cut off anyway
 		f.SealICRC(b[:frameLen])
 	}
 	var h [packetHead]byte
@@ -70,4 +78,4 @@ func (t *Tap) record(d link.Direction, now sim.Time, f *frame.Frame, comment str
 	}
 }
 
-var zeros [minFrame]byte
+var zeros [max(minFrame, erfFlowLen)]byte

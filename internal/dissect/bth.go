@@ -10,7 +10,7 @@ import (
 	"cnuas/internal/wire"
 )
 
-// BTH is the layer behind UDP port 4791: base transport header, extension
+// BTH is the layer behind UDP port 4791, and behind LRH or GRH: base transport header, extension
 // headers, payload, pad and ICRC (IBTA vol. 1 chapter 9, annex A17). Contents
 // are the headers; LayerPayload is the payload without pad and ICRC. Of a frame
 // that was cut off the last bytes that are there are taken for pad and ICRC:
@@ -37,7 +37,7 @@ func decodeBTH(data []byte, p gopacket.PacketBuilder) error {
 }
 
 // DecodeFromBytes implements gopacket.DecodingLayer. data is the payload of
-// UDP, ICRC included.
+// UDP, or what is behind LRH or GRH and in front of the VCRC: ICRC included.
 func (b *BTH) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	h := wire.BTH(data)
 	if !h.Valid() {
@@ -74,7 +74,12 @@ func (b *BTH) LayerType() gopacket.LayerType { return LayerTypeBTH }
 func (b *BTH) CanDecode() gopacket.LayerClass { return LayerTypeBTH }
 
 // NextLayerType implements gopacket.DecodingLayer.
-func (b *BTH) NextLayerType() gopacket.LayerType { return gopacket.LayerTypePayload }
+func (b *BTH) NextLayerType() gopacket.LayerType {
+	if isMAD(&b.BTHFields, len(b.BaseLayer.Payload)) {
+		return LayerTypeMAD
+	}
+	return gopacket.LayerTypePayload
+}
 
 // Payload implements gopacket.ApplicationLayer: what the message carries.
 func (b *BTH) Payload() []byte { return b.BaseLayer.Payload }

@@ -1,9 +1,10 @@
 // Package dissect explains frames: gopacket layers for what gopacket does not
-// know, RoCEv2 and priority-based flow control, and one line of text a frame.
+// know, RoCEv2, priority-based flow control and native InfiniBand with its
+// management datagrams, and one line of text a frame.
 //
 // Importing it registers the layers: BTH on UDP port 4791, MAC control on
-// EtherType 0x8808. It is for captures, tests and people; nothing that
-// forwards frames uses it.
+// EtherType 0x8808; LRH, where InfiniBand begins, on nothing: see DecodeIB. It
+// is for captures, tests and people; nothing that forwards frames uses it.
 package dissect
 
 import (

@@ -53,6 +53,8 @@ func Line(frame []byte, origLen int) string {
 			if ok, whole := CheckICRC(frame); whole && !ok {
 				s.WriteString("BAD ICRC ")
 			}
+		case *MAD:
+			s.WriteString(l.String() + " ")
 		case *PFC:
 			s.WriteString(l.String() + " ")
 		case *gopacket.DecodeFailure:

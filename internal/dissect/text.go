@@ -25,7 +25,7 @@ func NewText(w io.Writer) *Text { return &Text{w: bufio.NewWriter(w)} }
 func (t *Text) Start(capture.Header) error { return nil }
 
 // Port implements capture.Sink.
-func (t *Text) Port(_ int, name string) error {
+func (t *Text) Port(_ int, name string, _ capture.LinkType) error {
 	t.ports = append(t.ports, name)
 	t.width = max(t.width, len(name))
 	return nil
@@ -37,8 +37,12 @@ func (t *Text) Packet(r capture.Record) error {
 	if r.Dir == link.Tx {
 		dir = "tx"
 	}
+	line := Line
+	if r.Link == capture.InfiniBand {
+		line = LineIB
+	}
 	us := float64(r.Time.Nanoseconds()) / 1000
-	if _, err := fmt.Fprintf(t.w, "%14.3fus %-*s %s %s", us, t.width, t.ports[r.Port], dir, Line(r.Data, r.OrigLen)); err != nil {
+	if _, err := fmt.Fprintf(t.w, "%14.3fus %-*s %s %s", us, t.width, t.ports[r.Port], dir, line(r.Data, r.OrigLen)); err != nil {
 		return err
 	}
 	if r.Comment != "" {
