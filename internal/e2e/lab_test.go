@@ -265,9 +265,9 @@ func (l *lab) matrix() {
 	for _, p := range []struct{ soft, rxe, mtu string }{{"cvs1", "cvr1", "4096"}, {"cvs2", "cvr3", "1024"}} {
 		var cmds []string
 		for _, prog := range labTests {
-			argv := append([]string{prog, "-n", "60"}, perftestArgs...)
+			argv := append([]string{prog, "-n", "40"}, perftestArgs...)
 			if prog == "ibv_rc_pingpong" {
-				argv = []string{prog, "-n", "60", "-g", "1", "-m", p.mtu}
+				argv = []string{prog, "-n", "40", "-g", "1", "-m", p.mtu}
 			}
 			cmds = append(cmds, strings.Join(argv, " "))
 		}
