@@ -22,6 +22,7 @@ const module = "cnuas/"
 var pure = []string{
 	"internal/sim", "internal/wire", "internal/wire/mad", "internal/frame", "internal/link", "internal/qdisc", "internal/nic",
 	"switch", "switch/ether", "hca", "hca/ring", "hca/verbs", "hca/transport", "hca/cc",
+	"sm/route",
 }
 
 // layers: an import may only point to a layer below (a smaller number), or to
@@ -40,6 +41,7 @@ var layers = map[string]int{
 	"internal/capture":  4,
 	"internal/dissect":  5,
 	"internal/topology": 4,
+	"sm/route":          0, // a subnet is its argument
 	"hca/uverbs":        5,
 	"internal/host":     5,
 	"internal/realtime": 5,
