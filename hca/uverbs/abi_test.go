@@ -1,6 +1,7 @@
 package uverbs
 
 import (
+	gocontext "context"
 	"os"
 	"sync"
 	"testing"
@@ -103,7 +104,8 @@ func newRig(t testing.TB, l Limits) *rig {
 	if r.srv, err = NewServer(Config{Do: func(f func()) { mu.Lock(); defer mu.Unlock(); f() }, Limits: l}); err != nil {
 		t.Fatal(err)
 	}
-	if r.node, err = r.srv.AddNode(NodeConfig{Name: "h1", Devices: []Device{{HCA: r.dev, Name: "rxe0", NetDev: "eth0", Rate: 100e9}}}); err != nil {
+	if r.node, err = r.srv.AddNode(NodeConfig{Name: "h1", Devices: []Device{{HCA: r.dev, Name: "rxe0", NetDev: "eth0", Rate: 100e9}},
+		Resolve: func(gocontext.Context, int, hca.GID, hca.GID) ([6]byte, error) { return [6]byte{2, 9}, nil }}); err != nil {
 		t.Fatal(err)
 	}
 	r.sess = &session{srv: r.srv, node: r.node, noteDone: true}

@@ -116,7 +116,7 @@ func spoil(rnd *rand.Rand, s *attrSpec, a *attr, c *context, p *fakeProgram) {
 			}
 		}
 	case attrConst:
-		a.data = []uint64{0, 1, 2, 3, 9, 0x11, 0x17, 0x19, 0x1a, 0x80000001, rnd.Uint64()}[rnd.IntN(11)]
+		a.data = []uint64{0, 1, 2, 3, 4, 5, 9, 0xb, 0x11, 0x13, 0x17, 0x19, 0x1a, 0x1e, 0x1f, 0x21, 0x22, 0x80000001, rnd.Uint64()}[rnd.IntN(19)]
 	case attrIn:
 		if s.max <= 8 {
 			a.data = uint64(rnd.IntN(40))
@@ -146,6 +146,12 @@ func body(rnd *rand.Rand, b []byte) {
 			v = rnd.Uint32()
 		}
 		le.PutUint32(b[i:], v)
+	}
+	if rnd.IntN(3) == 0 { // an address that can be reached, for AHs and groups
+		for _, at := range []int{0, 24} {
+			copy(b[at:], []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, byte(10 + 229*rnd.IntN(2)), 0, 0, byte(rnd.IntN(3))})
+		}
+		b[44], b[53], b[54] = 1, 1, 1
 	}
 }
 
