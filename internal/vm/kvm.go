@@ -23,8 +23,9 @@ import (
 const EnvAccel = "CNUAS_VM_ACCEL"
 
 // kvmLimit is how long the probe may take. Where KVM is there but does not
-// work, a guest can hang in its first instruction.
-const kvmLimit = 10 * time.Second
+// work, a guest can hang in its first instruction; where it works, the guest
+// ends within a fraction of a second.
+const kvmLimit = 5 * time.Second
 
 // Accelerator returns what a VM will run on: "kvm" if a guest really ran under
 // it here, else "tcg", which emulates the processor, and why. The variable

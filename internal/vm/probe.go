@@ -29,9 +29,9 @@ func Probe() []host.Check {
 		c.Detail = err.Error()
 	default:
 		c.OK = true
-		c.Detail = fmt.Sprintf("Linux %s, %s", k.Release, accel)
+		c.Detail = fmt.Sprintf("ready: Linux %s, %s", k.Release, accel)
 		if accel == "tcg" {
-			c.Detail = fmt.Sprintf("Linux %s, emulated processor (%s)", k.Release, why)
+			c.Detail = fmt.Sprintf("ready: Linux %s, emulated processor (%s)", k.Release, why)
 		}
 		if !k.HasModule("siw") {
 			c.Detail += ", no siw (cnuas vm fetch --siw builds it)"
