@@ -45,7 +45,8 @@ const (
 	MaxGIDs     = 128
 
 	MaxGroups   = 4096  // multicast groups of a device
-	MaxAttached = 65536 // queue pairs in them, each counted once per group
+	MaxPerGroup = 128   // queue pairs in a group: a packet is copied to all at once
+	MaxAttached = 65536 // queue pairs in all groups, each counted once per group
 )
 
 func (c *Config) setDefaults() {

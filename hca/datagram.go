@@ -35,7 +35,7 @@ func (q *QP) decodeDatagram(w *sendWork, slot ring.SendWQE, nsge uint32) Status 
 func (q *QP) nextDatagram() *frame.Frame {
 	r := &q.req
 	d := q.ctx.dev
-	for q.attr.State == RTS {
+	for skipped := 0; q.attr.State == RTS; {
 		if r.cur == r.fetch && (q.putOff() || !q.fetchWork(fetchWQEs)) {
 			if r.failed != 0 {
 				q.fail(r.failed)
@@ -46,6 +46,10 @@ func (q *QP) nextDatagram() *frame.Frame {
 		if w.flags&flagOverMTU != 0 {
 			d.ctr.OverMTU++
 			q.sent(w)
+			if skipped++; skipped == q.sq.Slots() { // more than an honest program has posted
+				q.swept = r.cur
+				return nil
+			}
 			continue
 		}
 		t := q.destination(w)

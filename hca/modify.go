@@ -155,7 +155,7 @@ func (q *QP) move(from, to QPState, m AttrMask) {
 			q.own.ring.Clear()
 			q.own.next = 0
 		}
-		q.swept, q.draining = 0, false
+		q.swept, q.draining, q.inline.ok = 0, false, false
 	case RTR:
 		q.mtu = transport.MTUBytes(q.attr.PathMTU)
 		if q.typ == UD {

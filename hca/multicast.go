@@ -37,7 +37,7 @@ func (q *QP) Attach(g GID) error {
 		}
 	}
 	list, ok := d.groups[g]
-	if d.nAttached >= MaxAttached || !ok && len(d.groups) >= MaxGroups {
+	if d.nAttached >= MaxAttached || len(list) >= MaxPerGroup || !ok && len(d.groups) >= MaxGroups {
 		return ErrNoMemory
 	}
 	d.nAttached++

@@ -2,6 +2,8 @@ package hca_test
 
 import (
 	"bytes"
+	"errors"
+	"runtime"
 	"testing"
 
 	"cnuas/hca"
@@ -283,4 +285,104 @@ func TestUDBadReceive(t *testing.T) {
 	p.wantCQ("1 4 128 0")
 	p.wantState(hca.Err)
 	p.wantEvents(hca.EventQPFatal)
+}
+
+// TestUDMemoryFails: memory that cannot be written is the receiver's end, and
+// of one that cannot be read the sender's.
+func TestUDMemoryFails(t *testing.T) {
+	p := newPeerOf(t, hca.UD, nil)
+	p.recv(1, 0, 100)
+	p.recv(2, 0, 100)
+	p.Fault = func(hca.Segment, bool) error { return errors.New("no page") }
+	p.in(pkt{op: wire.UDSendOnly, qkey: 0x1234, pay: bytesOf(8, 1)})
+	p.wantCQ("1 4 128 0; 2 5 128 0")
+	p.wantState(hca.Err)
+	p.wantEvents(hca.EventQPFatal)
+	p.want("")
+
+	p = newPeerOf(t, hca.UD, nil)
+	w := p.datagram(1, p.ahTo(0).Num(), 8)
+	p.Fault = func(hca.Segment, bool) error { return errors.New("no page") }
+	p.send(w)
+	p.want("")
+	p.wantCQ("1 4 0 0")
+	p.wantState(hca.SQE)
+}
+
+// TestUnreliableTransitions walks UC and UD to RTS and round by SQD; each step
+// fails without one of its attributes and with those of RC.
+func TestUnreliableTransitions(t *testing.T) {
+	type step struct {
+		to       hca.QPState
+		req, bad hca.AttrMask
+	}
+	const rc = hca.AttrTimeout | hca.AttrRetryCnt | hca.AttrRNRRetry | hca.AttrMaxRdAtomic | hca.AttrMinRNRTimer | hca.AttrMaxDestRdAtomic
+	for typ, steps := range map[hca.QPType][]step{
+		hca.UC: {
+			{hca.Init, hca.AttrPKeyIndex | hca.AttrPort | hca.AttrAccessFlags, rc | hca.AttrQKey},
+			{hca.RTR, hca.AttrAV | hca.AttrPathMTU | hca.AttrDestQPN | hca.AttrRQPSN, rc | hca.AttrQKey},
+			{hca.RTS, hca.AttrSQPSN, rc | hca.AttrQKey}, {hca.SQD, 0, rc | hca.AttrQKey}, {hca.RTS, 0, rc | hca.AttrQKey},
+			{hca.Err, 0, 0}, {hca.Reset, 0, 0},
+		},
+		hca.UD: {
+			{hca.Init, hca.AttrPKeyIndex | hca.AttrPort | hca.AttrQKey, rc | hca.AttrAccessFlags},
+			{hca.RTR, 0, rc | hca.AttrAV | hca.AttrPathMTU | hca.AttrDestQPN | hca.AttrRQPSN},
+			{hca.RTS, hca.AttrSQPSN, rc | hca.AttrAV}, {hca.SQD, 0, rc}, {hca.RTS, 0, rc}, {hca.Err, 0, 0}, {hca.Reset, 0, 0},
+		},
+	} {
+		p := newPeerOf(t, typ, nil)
+		p.modify(hca.Reset)
+		a := hca.QPAttr{Port: 1, PathMTU: 1, DestQPN: peerQPN, AV: hca.AddressVector{SGIDIndex: 1, DGID: v4gid(9)}}
+		for _, s := range steps {
+			a.State = s.to
+			for bit := hca.AttrMask(2); bit <= hca.AttrDestQPN; bit <<= 1 {
+				m := s.req | hca.AttrState
+				if s.req&bit != 0 {
+					m &^= bit
+				} else if s.bad&bit != 0 {
+					m |= bit
+				} else {
+					continue
+				}
+				if err := p.qp.Modify(&a, m); !errors.Is(err, hca.ErrState) {
+					t.Errorf("type %d to %v with %#x: %v", typ, s.to, m, err)
+				}
+			}
+			if err := p.qp.Modify(&a, s.req|hca.AttrState); err != nil || p.qp.State() != s.to {
+				t.Errorf("type %d to %v: %v", typ, s.to, err)
+			}
+		}
+	}
+}
+
+// TestUDManyTooLong: work requests that send nothing do not keep the device to
+// themselves, whatever a program does to its indexes meanwhile.
+func TestUDManyTooLong(t *testing.T) {
+	p := newPeerOf(t, hca.UD, nil)
+	w := p.datagram(1, p.ahTo(0).Num(), 5000)
+	for i := range uint32(64) {
+		ring.SendWQE(p.sq().At(i)).Encode(&w)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { // a second thread of the program posts on and on
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				p.sq().SetProducer(p.sq().Producer() + 1)
+			}
+		}
+	}()
+	for p.sq().Producer() == 0 {
+		runtime.Gosched()
+	}
+	p.qp.Doorbell()
+	p.want("")
+	close(stop)
+	<-done
+	if n := p.dev.Counters().OverMTU; n == 0 || n > 1000 {
+		t.Errorf("%d in one turn", n)
+	}
 }

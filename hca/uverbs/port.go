@@ -191,7 +191,7 @@ func (k *call) queryDevice() []byte {
 	u(100, hca.MaxRdAtomic)
 	u(108, 1) // atomics among operations of the HCA
 	u(132, hca.MaxGroups)
-	u(136, hca.MaxAttached) // of one group
+	u(136, hca.MaxPerGroup)
 	u(140, hca.MaxAttached)
 	u(144, cfg.MaxAH)
 	u(156, cfg.MaxSRQ)
