@@ -59,6 +59,12 @@ func Compute(e Engine, s *Subnet, o Options) (*Tables, error) {
 	switch e {
 	case EngineMinHop:
 		return MinHop(s, o)
+	case EngineUpDown:
+		return UpDown(s, o)
+	case EngineFatTree:
+		return FatTree(s, o)
+	case EngineDFSSSP:
+		return DFSSSP(s, o)
 	}
 	return nil, fmt.Errorf("%w: %q", ErrEngine, string(e))
 }

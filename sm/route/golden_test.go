@@ -156,7 +156,7 @@ func follow(s *Subnet, t *Tables, sw int, lid uint16) int {
 	return -1
 }
 
-var engines = []Engine{EngineMinHop}
+var engines = []Engine{EngineMinHop, EngineUpDown, EngineFatTree, EngineDFSSSP}
 
 func TestOrderOfBuildDoesNotMatter(t *testing.T) {
 	s := golden(t)

@@ -68,3 +68,16 @@ func (t *Tables) SL2VL(lanes int) (m [16]uint8, err error) {
 func (t *Tables) warnf(format string, args ...any) {
 	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
 }
+
+// setSL gives the paths from a switch to a LID a service level.
+func (t *Tables) setSL(sw int, lid uint16, sl uint8) {
+	if t.sl == nil {
+		n := len(t.LFT[sw])
+		all := make([]uint8, n*len(t.LFT))
+		t.sl = make([][]uint8, len(t.LFT))
+		for i := range t.sl {
+			t.sl[i] = all[i*n : (i+1)*n : (i+1)*n]
+		}
+	}
+	t.sl[sw][lid] = sl
+}
