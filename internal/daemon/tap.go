@@ -148,5 +148,5 @@ func (k *kernel) ringLoss(dropped uint64) uint64 {
 // toHCA tells whether a received frame will be taken by the node's HCA, so
 // that the kernel would not see it.
 func toHCA(f *frame.Frame, mac [6]byte) bool {
-	return f.Parse() && f.Meta.Layers.RoCE && len(f.Data) >= wire.EthernetLen && [6]byte(f.Data[:6]) == mac
+	return f.Parse() && f.Meta.Layers.RoCE && len(f.Data) >= wire.EthernetLen && ([6]byte(f.Data[:6]) == mac || f.Data[0]&1 != 0)
 }

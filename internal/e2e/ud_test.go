@@ -78,11 +78,11 @@ func TestUnreliablePrograms(t *testing.T) {
 	}
 }
 
-// TestMulticastInANode: what a program sends to a group comes back to the other
-// programs of the node.
-func TestMulticastInANode(t *testing.T) {
+// TestMulticast: what a program sends to a group reaches the members in other
+// nodes, and those in its own.
+func TestMulticast(t *testing.T) {
 	simtest.Need(t, "ib_send_bw")
-	l := up(t, "e2e-mcast", star("cj", 1, "10Gbps", ""))
+	l := up(t, "e2e-mcast", star("cj", 2, "10Gbps", ""))
 	for _, line := range []string{
 		"ib_send_bw -d rxe0 -F -c UD -g -n 300 -x 2",
 		"ib_send_bw -d rxe0 -F -c UD -g -n 300 -x 1 -M 0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3",
@@ -90,8 +90,10 @@ func TestMulticastInANode(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			l := &lab{t: t, name: l.name}
-			if _, cli := l.pair("cj1", "cj1", "10.0.0.1", 30*time.Second, strings.Fields(line)...); !strings.Contains(cli, "#bytes") {
-				t.Errorf("no result:\n%s", cli)
+			for _, client := range []string{"cj1", "cj2"} {
+				if _, cli := l.pair("cj1", client, "10.0.0.1", 30*time.Second, strings.Fields(line)...); !strings.Contains(cli, "#bytes") {
+					t.Errorf("from %s: no result:\n%s", client, cli)
+				}
 			}
 		})
 	}

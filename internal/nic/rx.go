@@ -29,6 +29,13 @@ func (n *NIC) Receive(_ int, f *frame.Frame) {
 			return
 		}
 	case d[0]&1 != 0: // group address, the broadcast address included
+		if l.RoCE && n.src != nil {
+			// The HCA knows what groups its queue pairs are in; the kernel has
+			// no use for RoCE.
+			n.count.RxSource.add(f)
+			n.src.Receive(f)
+			return
+		}
 	default:
 		n.dropRx(f, DropOtherMAC)
 		return
