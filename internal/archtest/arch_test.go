@@ -21,7 +21,9 @@ const module = "cnuas/"
 // the virtual and the wall clock, and two runs give the same bytes.
 var pure = []string{
 	"internal/sim", "internal/wire", "internal/wire/mad", "internal/frame", "internal/link", "internal/qdisc", "internal/nic",
+	"internal/ibport", "internal/ibport/ibtest", "internal/ibagent", "switch/ib",
 	"switch", "switch/ether", "hca", "hca/ring", "hca/verbs", "hca/transport", "hca/cc",
+	"sm", "sm/sa", "sm/smtest",
 	"sm/route",
 }
 
@@ -36,12 +38,17 @@ var layers = map[string]int{
 	"internal/nic":      3,
 	"switch":            3,
 	"switch/ether":      4,
-	"hca":               4,
+	"internal/ibport":   3,
+	"internal/ibagent":  4,
+	"switch/ib":         5,
+	"hca":               5, // above the InfiniBand agents, which it shares with switch/ib
 	"hca/cc":            0, // of HCAs and of NICs that stand in for a kernel
 	"internal/capture":  4,
 	"internal/dissect":  5,
 	"internal/topology": 4,
 	"sm/route":          0, // a subnet is its argument
+	"sm":                4,
+	"sm/smtest":         5, // builds fabrics of topologies
 	"hca/uverbs":        5,
 	"internal/host":     5,
 	"internal/realtime": 5,

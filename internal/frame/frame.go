@@ -42,7 +42,10 @@ type Meta struct {
 	InPort   int16    // port by which the present device received it
 	Queued   sim.Time // when the present device queued it
 	Host     bool     // belongs to a node's kernel, not to its HCA
+	Corrupt  bool     // damaged on the last wire; only ports that asked for such frames see it
+	IB       IB       // of an InfiniBand packet; valid if Parsed
 	Tag      uint64   // for the present owner's use
+	Tail     sim.Time // when the last byte is there, if the frame was delivered before that
 }
 
 // Frame is one frame. Fields that only this package and the owner of the

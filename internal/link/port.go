@@ -79,6 +79,7 @@ type Counters struct {
 	TxFrames, TxBytes uint64
 	RxFrames, RxBytes uint64
 	LossDrops         uint64 // sent by this port, dropped by an injected loss
+	Corrupted         uint64 // sent by this port, damaged by an injected loss and received all the same
 	DownDrops         uint64 // were on the wire of this port when the link went down
 }
 
@@ -98,6 +99,12 @@ type Port struct {
 	rate  Rate
 	perB  sim.Time // picoseconds per byte, when that is a whole number
 	delay sim.Time
+	over  int64 // bytes of a frame's time on the wire besides its Len
+
+	// How frames are delivered here: see SetArrival, KeepCorrupt.
+	head    int32
+	latency sim.Time
+	keep    bool
 
 	up      bool
 	waiting bool     // an idle event is in the engine
@@ -119,7 +126,7 @@ const (
 // NewPort returns port number index of dev, not connected. Both processes of
 // the port are taken from e now: build in a fixed order.
 func NewPort(e *sim.Engine, pool *frame.Pool, dev Device, index int, name string) *Port {
-	p := &Port{Name: name, Index: index, dev: dev, pool: pool, tx: e.NewProc(), arr: e.NewProc()}
+	p := &Port{Name: name, Index: index, dev: dev, pool: pool, tx: e.NewProc(), arr: e.NewProc(), over: frame.Overhead}
 	p.back, _ = dev.(Backlogger)
 	return p
 }
@@ -139,14 +146,44 @@ func Connect(a, b *Port, c Config) error {
 		return fmt.Errorf("link %s - %s: a port has one link", a.Name, b.Name)
 	}
 	for _, p := range []*Port{a, b} {
-		p.rate, p.delay, p.up = c.Rate, c.Delay, true
-		if t := c.Rate.BitTime(8); t*sim.Time(c.Rate) == 8*sim.Second {
-			p.perB = t
-		}
+		p.delay, p.up = c.Delay, true
+		p.setRate(c.Rate)
 	}
 	a.peer, b.peer = b, a
 	return nil
 }
+
+func (p *Port) setRate(r Rate) {
+	p.rate, p.perB = r, 0
+	if t := r.BitTime(8); t*sim.Time(r) == 8*sim.Second {
+		p.perB = t
+	}
+}
+
+// SetRate changes the rate of both directions of a connected link, which must
+// be positive, for the frames that are sent from now on.
+func (p *Port) SetRate(r Rate) {
+	p.setRate(r)
+	p.peer.setRate(r)
+}
+
+// SetOverhead says how many bytes of a frame's time on the wire come on top of
+// its Len, for what this port sends: a new port has those of Ethernet. It is
+// called before there is traffic.
+func (p *Port) SetOverhead(n int64) { p.over = n }
+
+// SetArrival makes frames be delivered to this port's device when their first
+// head bytes have arrived, 0 for all, and latency later: cut-through, and the
+// delay of a pipeline that keeps the order, for no event more. Meta.Tail then
+// says when the last byte is through the same pipeline. It is called before
+// there is traffic.
+func (p *Port) SetArrival(head int32, latency sim.Time) {
+	p.head, p.latency = head, latency
+}
+
+// KeepCorrupt makes frames that an injected loss hits arrive at this port,
+// marked Meta.Corrupt, for a receiver that counts them.
+func (p *Port) KeepCorrupt() { p.keep = true }
 
 // Rate of the link in bits per second; 0 if not connected.
 func (p *Port) Rate() Rate { return p.rate }
@@ -166,7 +203,10 @@ func (p *Port) Proc() *sim.Proc { return p.tx }
 
 // Serialization is the time that f occupies the wire, with preamble and gap.
 func (p *Port) Serialization(f *frame.Frame) sim.Time {
-	n := int64(f.Len) + frame.Overhead
+	return p.bytesTime(int64(f.Len) + p.over)
+}
+
+func (p *Port) bytesTime(n int64) sim.Time {
 	if p.perB != 0 {
 		return sim.Time(n) * p.perB
 	}

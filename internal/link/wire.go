@@ -49,12 +49,22 @@ func (p *Port) send(now sim.Time, f *frame.Frame) {
 		o.Observe(p, Tx, now, f)
 	}
 	if p.loss > 0 && p.lossRand.Chance(p.loss) {
-		p.Counters.LossDrops++
-		p.pool.Put(f)
-		return
+		if !p.peer.keep {
+			p.Counters.LossDrops++
+			p.pool.Put(f)
+			return
+		}
+		p.Counters.Corrupted++
+		f.Meta.Corrupt = true
 	}
-	f.Due = p.freeAt + p.delay
 	q := p.peer
+	f.Due = p.freeAt + p.delay + q.latency
+	if q.head != 0 {
+		f.Meta.Tail = f.Due
+		if h := int64(q.head); h < int64(f.Len)+p.over {
+			f.Due = now + p.bytesTime(h) + p.delay + q.latency
+		}
+	}
 	q.flight.Push(f)
 	if !q.arrive {
 		q.arrive = true
