@@ -1,0 +1,198 @@
+package sm
+
+import (
+	"cnuas/internal/wire/mad"
+)
+
+// P_Key tables (IBTA vol. 1 §10.9, §14.2.5.7). Entry 0 is the default
+// partition's; entries that are right stay where they are, so that queue pairs
+// which name them by index keep their partition.
+
+const fullMember = 0x8000
+
+// members computes which P_Keys each end port is to have.
+func (m *Manager) members() {
+	f := m.cfg.Partitions
+	// The order of P_Keys in tables is that of their first rules.
+	var keys []uint16
+	index := map[uint16]int{}
+	for i := range f.Partitions {
+		k := f.Partitions[i].PKey
+		if _, ok := index[k]; !ok && k != DefaultPKey {
+			index[k] = len(keys) + 1
+			keys = append(keys, k)
+		}
+	}
+	keys = append([]uint16{DefaultPKey}, keys...)
+	index[DefaultPKey] = 0
+	self := m.work.Self()
+	as := make([]Membership, len(keys))
+	m.work.EndPorts(func(p *Port) {
+		clear(as)
+		for i := range f.Partitions {
+			q := &f.Partitions[i]
+			for _, x := range q.Members {
+				if x.means(p, self) {
+					as[index[q.PKey]] |= x.As
+				}
+			}
+		}
+		p.want = p.want[:0]
+		for i, a := range as {
+			p.want = appendKeys(p.want, keys[i], a, a == Both && both(f, keys[i]))
+		}
+	})
+}
+
+// appendKeys appends the entries of a membership. Who is made a full and a
+// limited member by different rules is a full one.
+func appendKeys(l []uint16, key uint16, as Membership, both bool) []uint16 {
+	switch {
+	case as == 0:
+	case both:
+		l = append(l, key|fullMember, key)
+	case as&Full != 0:
+		l = append(l, key|fullMember)
+	default:
+		l = append(l, key)
+	}
+	return l
+}
+
+// both tells whether a rule of the partition gives both memberships.
+func both(f *PartitionFile, key uint16) bool {
+	for i := range f.Partitions {
+		for _, x := range f.Partitions[i].Members {
+			if f.Partitions[i].PKey == key && x.As == Both {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (x *Member) means(p, self *Port) bool {
+	switch t := p.Node.Info.NodeType; x.Who {
+	case MemberGUID:
+		return p.GUID == x.GUID
+	case MemberAll:
+		return true
+	case MemberCAs:
+		return t == mad.NodeCA
+	case MemberSwitches:
+		return t == mad.NodeSwitch
+	case MemberRouters:
+		return t == mad.NodeRouter
+	case MemberSelf:
+		return p == self
+	}
+	return false
+}
+
+// programPKeys sets the blocks of a port's table that are not as they should
+// be. An external port of a switch that enforces partitions has those of the
+// end node behind it.
+func (m *Manager) programPKeys(p *Port) {
+	if len(p.PKeys) == 0 {
+		return
+	}
+	end := p
+	if !p.IsEnd() {
+		si := &p.Node.Switch.Info
+		if p.Peer == nil || !p.Peer.IsEnd() || !si.InboundEnforcementCap && !si.OutboundEnforcementCap {
+			return
+		}
+		end = p.Peer
+	}
+	table, ok := arrange(p.PKeys, end.want)
+	if !ok {
+		m.fail("%v: the P_Key table of %d entries is too small for %d", end.GUID, len(p.PKeys), len(end.want))
+	}
+	for b := 0; b < len(table)/32; b++ {
+		var t mad.PKeyTable
+		copy(t.PKey[:], table[32*b:])
+		if t.PKey == [32]uint16(p.PKeys[32*b:]) {
+			continue
+		}
+		mod := uint32(b)
+		if !p.IsEnd() {
+			mod |= uint32(p.Num) << 16
+		}
+		q := m.set(p.Node, p, mad.AttrPKeyTable, mod, &t, (*Manager).didPKeys)
+		q.path, q.arg = m.pathOf(p), b
+	}
+}
+
+// arrange puts the wanted keys into a table like the present one.
+func arrange(have, want []uint16) (table []uint16, ok bool) {
+	table = make([]uint16, len(have))
+	table[0] = DefaultPKey
+	rest := append([]uint16(nil), want...)
+	for i, k := range rest {
+		if k&^fullMember == DefaultPKey {
+			table[0] = k
+			rest = append(rest[:i], rest[i+1:]...)
+			break
+		}
+	}
+	for i := 1; i < len(have); i++ {
+		for j, k := range rest {
+			if have[i] == k {
+				table[i] = k
+				rest = append(rest[:j], rest[j+1:]...)
+				break
+			}
+		}
+	}
+	next := 1
+	for _, k := range rest {
+		for next < len(table) && table[next] != 0 {
+			next++
+		}
+		if next == len(table) {
+			return table, false
+		}
+		table[next] = k
+	}
+	return table, true
+}
+
+func (m *Manager) didPKeys(q *request, r *reply) {
+	if !r.good() {
+		m.fail("route %s: P_KeyTable of port %d cannot be set (%v)", drPath(q.path), q.port.Num, why(r))
+		return
+	}
+	m.gotPKeys(q, r)
+}
+
+// Share tells whether two end ports are in the partition and at least one of
+// them as a full member (IBTA vol. 1 §10.9.3).
+func Share(a, b *Port, pkey uint16) bool {
+	x, y := a.Membership(pkey), b.Membership(pkey)
+	return x != 0 && y != 0 && (x|y)&Full != 0
+}
+
+// CommonPKey is the first P_Key, with the bit of a's membership, by which two
+// end ports can talk; 0 if there is none.
+func CommonPKey(a, b *Port) uint16 {
+	for _, k := range a.want {
+		if Share(a, b, k) && (k&fullMember != 0 || b.Membership(k)&Full != 0) {
+			return k
+		}
+	}
+	return 0
+}
+
+// Membership of an end port in a partition, 0 if it is not in it.
+func (p *Port) Membership(pkey uint16) (as Membership) {
+	for _, k := range p.want {
+		if (k^pkey)&^fullMember == 0 {
+			if k&fullMember != 0 {
+				as |= Full
+			} else {
+				as |= Limited
+			}
+		}
+	}
+	return as
+}
