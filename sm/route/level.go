@@ -35,15 +35,15 @@ func (j *job) levels(o Options) (*ranking, error) {
 			return nil, fmt.Errorf("%w: %s has no way to a root or leaf", ErrNotFatTree, j.name(u))
 		}
 	}
-	if n := int(high) + 1; n < 2 || n > maxLevels {
-		return nil, fmt.Errorf("%w: the switches have %d levels, 2 to %d are a tree", ErrNotFatTree, n, maxLevels)
-	}
 	for u := range g.n {
 		for _, e := range g.of(u) {
 			if rank[u] == rank[e.to] {
 				return nil, fmt.Errorf("%w: a link joins %s and %s, which have the same level", ErrNotFatTree, j.name(u), j.name(int(e.to)))
 			}
 		}
+	}
+	if n := int(high) + 1; n < 2 || n > maxLevels {
+		return nil, fmt.Errorf("%w: the switches have %d levels, 2 to %d are a tree", ErrNotFatTree, n, maxLevels)
 	}
 	if !given { // the top is what is farthest from the leaves
 		for u := range rank {

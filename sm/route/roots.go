@@ -2,8 +2,10 @@ package route
 
 // FindRoots finds the top of a tree as opensm's updn does: a root is a switch
 // that has more than 90 % of the ends of its part of the subnet at one distance
-// and more than 5 % at no other. It returns indexes of switches, none if there
-// is no such switch.
+// and more than 5 % at no other. In trees of 20 leaves and more that is true of
+// leaves too, so here a switch that is joined to another such switch with a
+// smaller sum of hops to the ends is no root. It returns indexes of switches,
+// none if there is no root.
 func FindRoots(s *Subnet) []int {
 	dests, _, err := destinations(s)
 	if err != nil {
@@ -34,6 +36,7 @@ func (g *graph) roots(isle []int32, ends []int) (l []int32) {
 		total[isle[u]] += n
 	}
 	dist, queue := make([]uint16, g.n), make([]int32, 0, g.n)
+	sum := make([]int, g.n) // of hops to ends; 0: no candidate
 	var hist []int
 	for u := range g.n {
 		n := total[isle[u]]
@@ -47,6 +50,7 @@ func (g *graph) roots(isle []int32, ends []int) (l []int32) {
 				hist = append(hist, 0)
 			}
 			hist[dist[v]] += ends[v]
+			sum[u] += (int(dist[v]) + 1) * ends[v]
 		}
 		most, some := 0, 0
 		for _, x := range hist {
@@ -57,7 +61,19 @@ func (g *graph) roots(isle []int32, ends []int) (l []int32) {
 				some++
 			}
 		}
-		if most == 1 && some == 1 {
+		if most != 1 || some != 1 {
+			sum[u] = 0
+		}
+	}
+	for u := range g.n {
+		if sum[u] == 0 {
+			continue
+		}
+		root := true
+		for _, e := range g.of(u) {
+			root = root && (sum[e.to] == 0 || sum[e.to] >= sum[u])
+		}
+		if root {
 			l = append(l, int32(u))
 		}
 	}
