@@ -5,8 +5,8 @@ package route
 type Report struct {
 	Paths     int // pairs with a path that ends where the LID is
 	Broken    int // pairs whose path loops, leads nowhere or to the wrong port
-	Unreached int // pairs that links join, one side an end's, without an entry
-	Apart     int // the same between two switches without ends on either side
+	Unreached int // pairs of two ends that links join, without an entry
+	Apart     int // the same, where one side is a switch's own port 0
 	Longer    int // paths with more hops than the fewest possible
 	MaxHops   int // most links between switches on a path
 	Faults    []Fault
@@ -23,7 +23,8 @@ type Fault struct {
 // maxFaults is how many faults a report lists.
 const maxFaults = 16
 
-// OK tells whether every pair with an end has a path that arrives.
+// OK tells whether every entry leads to its LID, and from every end there is a
+// path to every end that links join it with.
 func (r *Report) OK() bool { return r.Broken == 0 && r.Unreached == 0 }
 
 // Check follows the path from every switch to every LID of a subnet. The error
@@ -33,7 +34,7 @@ func Check(s *Subnet, t *Tables) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, w, ended := &Report{}, newWalk(j.g), j.ended()
+	r, w := &Report{}, newWalk(j.g)
 	dist, queue, at := make([]uint16, j.g.n), make([]int32, 0, j.g.n), int32(None)
 	for i := range j.dests {
 		d := &j.dests[i]
@@ -54,7 +55,7 @@ func Check(s *Subnet, t *Tables) (*Report, error) {
 				case t.port(u, d.lid+k) != NoRoute:
 					r.fault(w, t, u, d.lid+k)
 				case dist[u] == far:
-				case d.end() || ended[u]:
+				case d.end() && j.ends[u]:
 					r.Unreached++
 				default:
 					r.Apart++

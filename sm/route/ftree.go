@@ -26,8 +26,8 @@ type fatTree struct {
 // o.Roots all switches with ends must be leaves. Two switches that have no path
 // up and then down between them have no route to each other.
 //
-// The error is ErrNotFatTree, also if an end has no such path from some switch
-// that links join it with; ErrLMC if an end has several LIDs; or ErrLIDs.
+// The error is ErrNotFatTree, also if two ends have no such path though links
+// join them; ErrLMC if an end has several LIDs; or ErrLIDs.
 func FatTree(s *Subnet, o Options) (*Tables, error) {
 	j, err := newJob(EngineFatTree, s)
 	if err != nil {
@@ -51,6 +51,7 @@ func FatTree(s *Subnet, o Options) (*Tables, error) {
 	if j.t.Unreached > 0 {
 		return nil, fmt.Errorf("%w: no path up and then down from %d switches, one of them to LID 0x%x", ErrNotFatTree, j.t.Unreached, f.lost)
 	}
+	j.warnApart()
 	return j.t, nil
 }
 

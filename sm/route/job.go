@@ -6,6 +6,8 @@ type job struct {
 	g     *graph
 	dests []dest
 	isle  []int32 // see graph.islands
+	ends  []bool  // by switch: ends with a LID are at it
+	apart int     // pairs of a switch without ends and an end, without a path
 	t     *Tables
 }
 
@@ -15,6 +17,12 @@ func newJob(e Engine, s *Subnet) (*job, error) {
 		return nil, err
 	}
 	j := &job{s: s, g: newGraph(s), dests: dests, t: newTables(e, s, top)}
+	j.ends = make([]bool, j.g.n)
+	for i := range dests {
+		if d := &dests[i]; d.end() {
+			j.ends[d.sw] = true
+		}
+	}
 	n := 0
 	if j.isle, n = j.g.islands(dests); n > 1 {
 		j.t.warnf("the switches make %d islands that do not reach each other", n)
@@ -36,22 +44,26 @@ func (j *job) set(u int, d *dest, port uint8) {
 	}
 }
 
-// miss counts a switch that has no path to an end though links lead there.
+// miss counts a switch that has no path to a destination though links lead
+// there.
 func (j *job) miss(u int, d *dest) {
-	if d.end() && j.isle[u] == j.isle[d.sw] {
+	switch {
+	case j.isle[u] != j.isle[d.sw]:
+	case d.end() && j.ends[u]:
 		j.t.Unreached += int(d.n)
+	case d.end() || j.ends[u]:
+		j.apart++
 	}
 }
 
-// ended tells by switch whether an end with a LID is at it.
-func (j *job) ended() []bool {
-	l := make([]bool, j.g.n)
-	for i := range j.dests {
-		if d := &j.dests[i]; d.end() {
-			l[d.sw] = true
-		}
+// warnApart says what up and down paths do not join.
+func (j *job) warnApart() {
+	if n := j.t.Unreached; n > 0 {
+		j.t.warnf("no path goes up and then down in %d pairs of a switch with ends and an end", n)
 	}
-	return l
+	if n := j.apart; n > 0 {
+		j.t.warnf("no path goes up and then down in %d pairs of an end and a switch without ends: management only", n)
+	}
 }
 
 // spread fills all tables with the balancer's choice. The function best appends

@@ -15,7 +15,6 @@ type layering struct {
 	*job
 	c     *turns
 	w     *walk
-	ended []bool
 	pairs Pairs
 	dag   *dag
 	need  []bool  // by switch: a path through it has no level yet
@@ -28,7 +27,7 @@ type layering struct {
 const noSL = 0xff
 
 func newLayering(j *job, p Pairs) *layering {
-	return &layering{job: j, c: newTurns(j.g), w: newWalk(j.g), ended: j.ended(), pairs: p, ok: make([]bool, j.g.n), need: make([]bool, j.g.n)}
+	return &layering{job: j, c: newTurns(j.g), w: newWalk(j.g), pairs: p, ok: make([]bool, j.g.n), need: make([]bool, j.g.n)}
 }
 
 // run makes the levels, at most limit of them.
@@ -85,7 +84,7 @@ func (l *layering) each(f func(lid uint16, d *dest)) {
 // counts tells whether the path from a switch to a destination must be free of
 // loops.
 func (l *layering) counts(u int32, d *dest) bool {
-	return l.pairs == AllPairs || d.end() || l.ended[u]
+	return l.pairs == AllPairs || d.end() || l.ends[u]
 }
 
 // take puts the paths to a LID on a level, those of the nearest switches first.

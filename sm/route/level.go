@@ -19,7 +19,7 @@ func (j *job) levels(o Options) (*ranking, error) {
 	}
 	given := len(from) > 0
 	if !given {
-		for u, ok := range j.ended() {
+		for u, ok := range j.ends {
 			if ok {
 				from = append(from, int32(u))
 			}

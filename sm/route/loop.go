@@ -39,7 +39,7 @@ func CreditLoop(s *Subnet, t *Tables, p Pairs) (lane uint8, loop []Channel, err 
 // dependencies has for every turn the lanes, a bit each, of the paths over it.
 func (j *job) dependencies(c *turns, t *Tables, p Pairs) []uint16 {
 	lanes := make([]uint16, c.count())
-	w, ended := newWalk(j.g), j.ended()
+	w := newWalk(j.g)
 	from := make([]uint16, j.g.n) // lanes of the paths from and through a switch
 	for i := range j.dests {
 		d := &j.dests[i]
@@ -48,7 +48,7 @@ func (j *job) dependencies(c *turns, t *Tables, p Pairs) []uint16 {
 			w.to(t, lid, d)
 			for u := range from {
 				from[u] = 0
-				if p == AllPairs || d.end() || ended[u] {
+				if p == AllPairs || d.end() || j.ends[u] {
 					from[u] = 1 << (t.SL(u, lid) & 15)
 				}
 			}

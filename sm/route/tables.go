@@ -19,8 +19,8 @@ type Tables struct {
 	// VLs is the number of virtual lanes that the service levels need to be
 	// mapped to one by one, 1 if the engine needs no lanes.
 	VLs int
-	// Unreached counts pairs of a switch and a LID of an end that no path
-	// joins, though links do. Warnings say more.
+	// Unreached counts pairs of a switch with ends and a LID of an end that no
+	// path joins, though links do.
 	Unreached int
 	Warnings  []string
 

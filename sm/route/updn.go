@@ -28,9 +28,7 @@ func UpDown(s *Subnet, o Options) (*Tables, error) {
 			}
 		}
 	})
-	if n := j.t.Unreached; n > 0 {
-		j.t.warnf("no path up and then down from a switch to %d LIDs of ends", n)
-	}
+	j.warnApart()
 	return j.t, nil
 }
 
