@@ -5,7 +5,7 @@ import (
 )
 
 // Manage makes a subnet manager at an end port. cfg needs no Proc, Port or
-// GUID. It is started by Start.
+// GUID. Its owner starts it.
 func (f *Fabric) Manage(p *Port, cfg sm.Config) *sm.Manager {
 	e := p.Endpoint()
 	cfg.Proc, cfg.Port, cfg.GUID = f.Eng.NewProc(), e, p.GUID
