@@ -108,6 +108,7 @@ func (f *Fabric) Add(t mad.NodeType, name string, guid wire.GUID, ports int, pr 
 			entries = pr.Port0PKeys
 			p.Info.CapabilityMask, p.Info.SubnetTimeOut, p.Info.GUIDCap = pr.CapSwitch, 31, 8
 			p.Info.PortState, p.Info.PortPhysicalState, p.Info.NeighborMTU, p.Info.VLCap = mad.PortActive, mad.PhysLinkUp, mad.MTU256, mad.VL0
+			p.Info.MTUCap = min(pr.MTU, mad.MTU1024) // as ibsim has it
 		default:
 			entries = pr.SwitchPKeys
 		}
