@@ -16,11 +16,12 @@ type counters struct {
 	slXmit, slRcv       [16]uint64 // words
 
 	symbolErrors, linkRecovery, linkDowned uint64
-	rcvErrors                              uint64 // sum of the next five
+	rcvErrors                              uint64 // sum of the next three
 	localPhysical, malformed               uint64
-	bufferOverruns, vlMapping, looping     uint64
-	remotePhysical, switchRelay            uint64
-	dlidMapping                            uint64
+	bufferOverruns                         uint64
+	remotePhysical                         uint64
+	switchRelay                            uint64 // sum of the next three
+	dlidMapping, vlMapping, looping        uint64
 	rcvInactive                            uint64 // data while not Armed
 
 	inactive, tooLong             uint64 // parts of PortXmitDiscards
@@ -98,8 +99,8 @@ type Counters struct {
 	LocalPhysical      uint64 // parts of RcvErrors
 	Malformed          uint64
 	BufferOverrun      uint64
-	VLMapping          uint64
 	DLIDMapping        uint64 // parts of RcvSwitchRelay
+	VLMapping          uint64
 	Looping            uint64
 	Inactive           uint64 // parts of XmitDiscards
 	NeighborMTU        uint64
@@ -114,6 +115,7 @@ type Counters struct {
 	LaneMarked         [16]uint64 // packets in which this port's lane set FECN
 	SLXmit, SLRcv      [16]uint64 // words
 	SLFECN, SLBECN     [16]uint64 // packets received
+	FECN, BECN         uint64     // sums of them
 }
 
 // Tick is the unit of XmitWait: the time in which the port sends a word of 4
@@ -159,17 +161,34 @@ func (p *Port) Counters() Counters {
 		v.LaneWait[i] = uint64(t / tick)
 		v.LaneFlowErrors[i] = c.flowTimeouts[i]
 	}
+	for i := range c.fecn {
+		v.FECN += c.fecn[i]
+		v.BECN += c.becn[i]
+	}
 	return v
 }
 
+// RelayError says why a switch cannot relay a packet.
+type RelayError uint8
+
+// Reasons (IBTA vol. 1 §16.1.4.1).
+const (
+	RelayDLID    RelayError = iota // nowhere to go
+	RelayVL                        // SL2VL discards it
+	RelayLooping                   // back to where it came from
+)
+
 // CountRelayError counts a packet that arrived here and that the switch cannot
-// relay: nowhere to go, or back to where it came from (PortRcvSwitchRelayErrors).
-func (p *Port) CountRelayError(looping bool) {
+// relay: a part of PortRcvSwitchRelayErrors.
+func (p *Port) CountRelayError(r RelayError) {
 	p.count.switchRelay++
-	if looping {
-		p.count.looping++
-	} else {
+	switch r {
+	case RelayDLID:
 		p.count.dlidMapping++
+	case RelayVL:
+		p.count.vlMapping++
+	case RelayLooping:
+		p.count.looping++
 	}
 }
 

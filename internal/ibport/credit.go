@@ -41,12 +41,16 @@ type lane struct {
 	starvedAt sim.Time // since when there are no credits for it; Forever: there are
 	stalled   sim.Time // end of the state in which everything is discarded
 	hoqDrops  uint8    // in a row
+	waited    sim.Time // when it last had to wait for credits
 }
+
+// longAgo is before every time.
+const longAgo = -1 << 62
 
 // restart forgets all credits. What is in the receive buffer stays there.
 func (l *lane) restart() {
 	l.tx, l.rx, l.granted, l.need = wire.FlowSender{}, wire.FlowReceiver{}, 0, 0
-	l.stalled, l.hoqDrops = 0, 0
+	l.stalled, l.hoqDrops, l.waited = 0, 0, longAgo
 }
 
 type flow struct {

@@ -32,14 +32,13 @@ func (p *Port) Receive(_ int, f *frame.Frame) {
 	m := &f.Meta.IB
 	m.InVL, m.Flags = m.VL, m.Flags&^frame.IBMarked
 	f.Meta.InPort, f.Meta.Queued = int16(p.cfg.Num), p.proc.Now()
+	f.Meta.Tag, f.Meta.Host = 0, false // were the last owner's
 	if m.VL == wire.VL15 {
 		p.receive15(f)
 		return
 	}
 	if m.VL >= p.vls {
-		p.count.vlMapping++
-		p.count.rcvErrors++
-		p.pool.Put(f)
+		p.malformed(f)
 		return
 	}
 	if p.state < mad.PortArmed {

@@ -186,7 +186,19 @@ func (p *Port) starve(vl uint8, l *lane, blocks int32, now sim.Time) {
 func (p *Port) unstarve(vl uint8, l *lane) {
 	p.starved &^= 1 << vl
 	p.count.laneWait[vl] += p.proc.Now() - l.starvedAt
-	l.starvedAt = sim.Forever
+	l.starvedAt, l.waited = sim.Forever, p.proc.Now()
+}
+
+// Waited tells whether a lane has had to wait for credits lately, within the
+// time that a buffer full of packets takes to send: it is a victim of congestion
+// elsewhere, not its root. Credits come in portions, so that not every packet of
+// a victim waits.
+func (p *Port) Waited(vl uint8) bool {
+	if vl >= wire.VL15 {
+		return false
+	}
+	full := p.link.Rate().BitTime(int64(p.cap) * wire.FlowBlock * 8)
+	return p.starved&(1<<vl) != 0 || p.lanes[vl].waited > p.proc.Now()-full
 }
 
 // stopWaiting ends what waits for credits, when the link goes.

@@ -176,10 +176,12 @@ func (x *End) Drop() {
 	}
 }
 
-// Activate sets LID and states of the port as a subnet manager would.
+// Activate sets LID and states of a port in Init as a subnet manager would.
 func (x *End) Activate(lid wire.LID) {
 	for _, s := range []mad.PortState{mad.PortArmed, mad.PortActive} {
-		Set(x.Port, s, func(a *mad.PortInfo) { a.LID = lid })
+		if x.Port.State() < s {
+			Set(x.Port, s, func(a *mad.PortInfo) { a.LID = lid })
+		}
 	}
 }
 
