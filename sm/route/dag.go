@@ -12,7 +12,7 @@ type dag struct {
 	never []bool // by turn: it would close a cycle
 	pos   []int32
 	seen  []uint32 // by edge: the search that saw it
-	turn  uint32
+	round uint32
 	fwd   []int32
 	back  []int32
 	slots []int32
@@ -51,30 +51,30 @@ func (d *dag) add(turn, a, b int32) bool {
 
 // repair makes b come after a; false if b leads to a.
 func (d *dag) repair(a, b int32) bool {
-	d.turn++
+	d.round++
 	low, high := d.pos[b], d.pos[a]
 	d.fwd = append(d.fwd[:0], b)
-	d.seen[b] = d.turn
+	d.seen[b] = d.round
 	for i := 0; i < len(d.fwd); i++ {
 		turn, first, n := d.c.after(d.fwd[i])
 		for k := range n {
-			if e := first + k; d.has[turn+k] && d.seen[e] != d.turn && d.pos[e] <= high {
+			if e := first + k; d.has[turn+k] && d.seen[e] != d.round && d.pos[e] <= high {
 				if e == a {
 					return false
 				}
-				d.seen[e] = d.turn
+				d.seen[e] = d.round
 				d.fwd = append(d.fwd, e)
 			}
 		}
 	}
 	d.back = append(d.back[:0], a)
-	d.seen[a] = d.turn
+	d.seen[a] = d.round
 	for i := 0; i < len(d.back); i++ {
 		x := d.back[i]
 		u := d.c.tail(x)
 		for k := d.c.g.first[u]; k < d.c.g.first[u+1]; k++ {
-			if e := d.c.g.rev[k]; d.seen[e] != d.turn && d.pos[e] >= low && d.has[d.c.of(e, x)] {
-				d.seen[e] = d.turn
+			if e := d.c.g.rev[k]; d.seen[e] != d.round && d.pos[e] >= low && d.has[d.c.of(e, x)] {
+				d.seen[e] = d.round
 				d.back = append(d.back, e)
 			}
 		}

@@ -5,7 +5,8 @@ package route
 // each link on it by the ends at the switch, divided by the link's rate; then
 // it gives the paths service levels such that those of a level make no credit
 // loop (Domke, Hoefler, Nagel: Deadlock-free oblivious routing for arbitrary
-// topologies, IPDPS 2011; opensm's engine does not look at rates). Tables.SL
+// topologies, IPDPS 2011; they and opensm do not look at rates, and they empty
+// levels of cycles where this fills levels without making one). Tables.SL
 // has the levels, Tables.VLs their number. Free of loops are the paths that
 // o.Pairs names; other paths have level 0. The error is ErrVLs if more than
 // o.VLs levels are needed, or ErrLIDs.

@@ -30,8 +30,8 @@ var ErrLIDs = errors.New("bad LIDs")
 
 // Options of engines. The zero value is what opensm does by default.
 type Options struct {
-	// Roots are indexes of the switches at the top, for updn and ftree; none:
-	// the engine finds them.
+	// Roots are indexes of the switches at the top, for updn and ftree, those
+	// that do not exist left out; none: the engine finds them.
 	Roots []int
 	// VLs is the number of data lanes that dfsssp may use, what the poorest
 	// link between switches has; 0 means 8, and more than 15 means 15.
@@ -44,13 +44,21 @@ type Options struct {
 type Pairs uint8
 
 const (
-	// EndPairs are paths between two ends, and between an end and a switch's
-	// port 0, which is all that subnets carry but for management between
-	// switches.
+	// EndPairs are paths between two ends: all data.
 	EndPairs Pairs = iota
-	// AllPairs are those and paths between two switches.
+	// PortPairs are those and paths between an end and the port 0 of a switch:
+	// also what management reads from switches. A tree with broken links needs
+	// more than one lane for them, since they may turn up after they went down.
+	PortPairs
+	// AllPairs are those and paths between two switches. Any tree with several
+	// roots needs two lanes for them.
 	AllPairs
 )
+
+// counts tells whether the path from a switch to a destination is one of them.
+func (p Pairs) counts(j *job, u int32, d *dest) bool {
+	return p == AllPairs || d.end() && j.ends[u] || p == PortPairs && (d.end() || j.ends[u])
+}
 
 // Compute runs the engine of a name. The error is ErrEngine if there is no
 // such engine; ErrLIDs from any engine; ErrNotFatTree and ErrLMC from ftree;

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -157,34 +156,3 @@ func follow(s *Subnet, t *Tables, sw int, lid uint16) int {
 }
 
 var engines = []Engine{EngineMinHop, EngineUpDown, EngineFatTree, EngineDFSSSP}
-
-func TestOrderOfBuildDoesNotMatter(t *testing.T) {
-	s := golden(t)
-	r := &Subnet{}
-	for _, w := range slices.Backward(s.Switches) {
-		r.AddSwitch(w.GUID, w.LID, w.LMC, int(w.Ports))
-	}
-	n := len(s.Switches) - 1
-	for _, e := range slices.Backward(s.Ends) {
-		r.JoinEnd(r.AddEnd(e.GUID, e.LID, e.LMC), n-int(e.Switch), int(e.Port), 8000)
-	}
-	for i := range s.Switches {
-		for p := 1; p <= 8; p++ {
-			if l := s.Link(i, p); l.Switch >= 0 {
-				r.JoinSwitches(n-i, p, n-int(l.Switch), int(l.Port), 8000)
-			}
-		}
-	}
-	for _, e := range engines {
-		a, err := Compute(e, s, Options{})
-		b, err2 := Compute(e, r, Options{})
-		if err != nil || err2 != nil {
-			t.Fatal(err, err2)
-		}
-		for i := range s.Switches {
-			if !slices.Equal(a.LFT[i], b.LFT[n-i]) {
-				t.Errorf("%s: switch %d differs", e, i)
-			}
-		}
-	}
-}

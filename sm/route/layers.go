@@ -35,7 +35,7 @@ func (l *layering) run(limit int) error {
 	has := make([]bool, l.c.count())
 	l.each(func(lid uint16, d *dest) {
 		for u := range l.ok {
-			l.ok[u] = l.counts(int32(u), d)
+			l.ok[u] = l.pairs.counts(l.job, int32(u), d)
 		}
 		for _, u := range l.w.order {
 			if a := l.w.next[u]; a >= 0 && l.ok[u] {
@@ -52,7 +52,7 @@ func (l *layering) run(limit int) error {
 	}
 	l.each(func(lid uint16, d *dest) {
 		for u := range l.ok {
-			if l.counts(int32(u), d) && l.w.next[u] >= 0 {
+			if l.pairs.counts(l.job, int32(u), d) && l.w.next[u] >= 0 {
 				l.t.setSL(u, lid, noSL)
 			}
 		}
@@ -79,12 +79,6 @@ func (l *layering) each(f func(lid uint16, d *dest)) {
 			f(d.lid+k, d)
 		}
 	}
-}
-
-// counts tells whether the path from a switch to a destination must be free of
-// loops.
-func (l *layering) counts(u int32, d *dest) bool {
-	return l.pairs == AllPairs || d.end() || l.ends[u]
 }
 
 // take puts the paths to a LID on a level, those of the nearest switches first.
@@ -126,7 +120,7 @@ func (l *layering) take(lid uint16, level uint8) {
 // all paths go forward, the channels up from the bottom to the top, then those
 // down.
 func (l *layering) first() []int32 {
-	r := newRanking(l.s, l.g.rankFrom(l.upDownRoots(Options{})))
+	r := newRanking(l.s, l.g.rankFrom(l.upDownRoots(Options{}, false)))
 	order := make([]int32, len(l.g.edges))
 	key := make([]int32, len(l.g.edges))
 	for i := range order {

@@ -48,7 +48,7 @@ func (j *job) dependencies(c *turns, t *Tables, p Pairs) []uint16 {
 			w.to(t, lid, d)
 			for u := range from {
 				from[u] = 0
-				if p == AllPairs || d.end() || j.ends[u] {
+				if p.counts(j, int32(u), d) {
 					from[u] = 1 << (t.SL(u, lid) & 15)
 				}
 			}

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -39,18 +40,76 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// TestScaleMulticast makes a group of all ends and one for each, as IPv6 over
+// InfiniBand has, on the same tree.
+func TestScaleMulticast(t *testing.T) {
+	s := threeLevels(24, 0)
+	groups := []Group{{MLID: 0xc000}}
+	for i := range s.Ends {
+		m := Member{End: int32(i)}
+		groups[0].Members = append(groups[0].Members, m)
+		groups = append(groups, Group{0xc001 + uint16(i), []Member{m}, []Member{{End: int32(i * 7 % len(s.Ends))}}})
+	}
+	start := time.Now()
+	l, err := Multicast(s, groups)
+	if err != nil || len(l) != len(groups) || len(l[0].Lost) > 0 {
+		t.Fatal(err)
+	}
+	t.Logf("%d groups: %.0f ms; the first has %d switches, root %d", len(l), ms(time.Since(start)), len(l[0].Ports), l[0].Root)
+	if l[0].Root < 576 || len(l[0].Ports) != 1+24+288 {
+		t.Errorf("root %d, %d switches", l[0].Root, len(l[0].Ports))
+	}
+	if got := flood(t, s, &l[0], groups[0].Members[0]); len(got) != len(s.Ends)-1 {
+		t.Errorf("%d ends are reached", len(got))
+	}
+	delivered(t, s, groups[9], &l[9])
+}
+
+// TestScaleLevels: in a large tree with broken links dfsssp needs one level for
+// data and several for paths of switches.
+func TestScaleLevels(t *testing.T) {
+	s := threeLevels(24, 0)
+	for i := range 40 {
+		s.Cut(i*37%576, 13+i*5%12)
+	}
+	check := func(s *Subnet, p Pairs, want int) {
+		start := time.Now()
+		tab, err := DFSSSP(s, Options{Pairs: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("pairs %d: %.0f ms, %d levels", p, ms(time.Since(start)), tab.VLs)
+		if _, l, err := CreditLoop(s, tab, p); l != nil || err != nil {
+			t.Errorf("%v, %v", l, err)
+		}
+		if tab.VLs > want {
+			t.Errorf("%d levels, want %d", tab.VLs, want)
+		}
+	}
+	check(s, EndPairs, 1)
+	s = threeLevels(16, 0)
+	for i := range 10 {
+		s.Cut(i*37%256, 9+i*5%8)
+	}
+	check(s, PortPairs, 4)
+	check(s, AllPairs, 4)
+	check(torus(12, 12, 4), EndPairs, 8)
+}
+
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func BenchmarkEngines(b *testing.B) {
-	s := threeLevels(24, 0)
-	for _, e := range engines {
-		b.Run(string(e), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := Compute(e, s, Options{}); err != nil {
-					b.Fatal(err)
+	for _, k := range []int{24, 34} { // 4176 and 11271 nodes
+		s := threeLevels(k, 0)
+		for _, e := range engines {
+			b.Run(fmt.Sprintf("k=%d/%s", k, e), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := Compute(e, s, Options{}); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -22,8 +22,8 @@ func compute(t *testing.T, e Engine, s *Subnet, o Options) (*Tables, *Report) {
 		t.Errorf("%s, %v: %+v", e, s, r)
 	}
 	if e != EngineMinHop {
-		for _, p := range []Pairs{EndPairs, AllPairs} {
-			if e == EngineDFSSSP && p != o.Pairs {
+		for _, p := range []Pairs{EndPairs, PortPairs, AllPairs} {
+			if e == EngineDFSSSP && p > o.Pairs {
 				continue
 			}
 			if lane, l, err := CreditLoop(s, tab, p); err != nil || l != nil {
@@ -206,7 +206,7 @@ func TestTorus(t *testing.T) {
 	if _, l, _ := CreditLoop(s, tab, EndPairs); l == nil {
 		t.Error("minhop makes no loop in a torus")
 	} else {
-		realLoop(t, s, tab, l)
+		realLoop(t, s, tab, 0, l)
 	}
 	if _, r := compute(t, EngineUpDown, s, Options{}); !r.OK() {
 		t.Errorf("%+v", r)

@@ -12,7 +12,7 @@ func UpDown(s *Subnet, o Options) (*Tables, error) {
 		return nil, err
 	}
 	g := j.g
-	r := newRanking(s, g.rankFrom(j.upDownRoots(o)))
+	r := newRanking(s, g.rankFrom(j.upDownRoots(o, true)))
 	rows, queue := make([]uint16, g.n*g.n), make([]int32, 0, g.n)
 	for t := range g.n {
 		queue = g.legal(r, t, rows[t*g.n:(t+1)*g.n], queue)
@@ -32,8 +32,9 @@ func UpDown(s *Subnet, o Options) (*Tables, error) {
 	return j.t, nil
 }
 
-// upDownRoots has at least one root for every island with an end or LID.
-func (j *job) upDownRoots(o Options) (l []int32) {
+// upDownRoots has at least one root for every island with an end or LID. Warn
+// says whether it is worth a warning if that is a guess.
+func (j *job) upDownRoots(o Options, warn bool) (l []int32) {
 	ends := j.g.endsBySwitch()
 	for _, u := range o.Roots {
 		if u >= 0 && u < j.g.n {
@@ -55,7 +56,9 @@ func (j *job) upDownRoots(o Options) (l []int32) {
 		rooted[x] = true
 		c := j.g.center(x, j.isle, ends)
 		l = append(l, c)
-		j.t.warnf("no root is known, and no switch is the top of a tree: switch 0x%016x is taken as root", j.s.Switches[c].GUID)
+		if warn {
+			j.t.warnf("no root is known, and no switch is the top of a tree: %s is taken as root", j.name(int(c)))
+		}
 	}
 	return l
 }

@@ -7,6 +7,7 @@ type walk struct {
 	hops  []int32 // by switch: edges to the destination; None: none leads there
 	order []int32 // switches, each after all that send through it; those in loops are missing
 	wait  []int32
+	guids []int32 // switches by GUID, so that order does not depend on indexes
 }
 
 // Values of walk.next beside edges.
@@ -16,7 +17,8 @@ const (
 )
 
 func newWalk(g *graph) *walk {
-	return &walk{g: g, next: make([]int32, g.n), hops: make([]int32, g.n), order: make([]int32, 0, g.n), wait: make([]int32, g.n)}
+	return &walk{g: g, next: make([]int32, g.n), hops: make([]int32, g.n), order: make([]int32, 0, g.n), wait: make([]int32, g.n),
+		guids: newRanking(g.s, make([]uint16, g.n)).order}
 }
 
 // to follows the paths to a LID of a destination, in time linear in switches.
@@ -42,9 +44,9 @@ func (w *walk) to(t *Tables, lid uint16, d *dest) {
 		}
 	}
 	w.order = w.order[:0]
-	for u, n := range w.wait {
-		if n == 0 {
-			w.order = append(w.order, int32(u))
+	for _, u := range w.guids {
+		if w.wait[u] == 0 {
+			w.order = append(w.order, u)
 		}
 	}
 	for i := 0; i < len(w.order); i++ {
