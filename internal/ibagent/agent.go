@@ -82,6 +82,7 @@ type Agent struct {
 
 	queue frame.FIFO // MADs to be handled
 	gmps  int        // of those, GMPs
+	busy  bool       // an event for the head of the queue is in the engine
 
 	lease  []sim.Timer // of the M_Key, by port; a switch has one
 	traps  [maxTraps]trap
@@ -171,7 +172,8 @@ func (a *Agent) Send(port int, f *frame.Frame) {
 // enqueue lets a MAD wait for its turn.
 func (a *Agent) enqueue(f *frame.Frame) {
 	a.queue.Push(f)
-	if a.queue.Len() == 1 {
+	if !a.busy {
+		a.busy = true
 		a.proc.At(a.proc.Now()+a.cfg.Latency, a, opHandle, 0)
 	}
 }
@@ -182,7 +184,7 @@ func (a *Agent) HandleEvent(now sim.Time, op uint32, arg uint64) {
 	case opHandle:
 		f := a.queue.Pop()
 		a.handle(f)
-		if a.queue.Len() > 0 {
+		if a.busy = a.queue.Len() > 0; a.busy {
 			a.proc.At(now+a.cfg.Latency, a, opHandle, 0)
 		}
 	case opLease:

@@ -26,7 +26,7 @@ func (s *Switch) Arrive(p *ibport.Port, f *frame.Frame) {
 		default:
 			s.enqueue(in, out, f)
 		}
-	case dlid.Multicast():
+	case dlid.Multicast() && f.Meta.IB.VL != wire.VL15: // SMPs go to one place (IBTA vol. 1 §13.5.1)
 		s.multicast(p, in, f)
 	case dlid == wire.LIDPermissive && f.Meta.IB.VL == wire.VL15:
 		s.toAgent(p, f)

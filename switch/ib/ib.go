@@ -116,7 +116,7 @@ func New(e *sim.Engine, pool *frame.Pool, cfg Config) (*Switch, error) {
 	}
 	s := &Switch{cfg: cfg, eng: e, pool: pool, free: -1}
 	s.info = mad.SwitchInfo{
-		LinearFDBCap: uint16(cfg.LFTCap), MulticastFDBCap: uint16(cfg.MCastCap), PartitionEnforcementCap: uint16(max(cfg.Port.PKeys, ibport.DefaultPKeys)),
+		LinearFDBCap: uint16(cfg.LFTCap), MulticastFDBCap: uint16(cfg.MCastCap),
 		LifeTimeValue: 18, InboundEnforcementCap: true, OutboundEnforcementCap: true,
 		FilterRawInboundCap: true, FilterRawOutboundCap: true, EnhancedPort0: cfg.EnhancedPort0, PortStateChange: true,
 	}
@@ -140,6 +140,7 @@ func New(e *sim.Engine, pool *frame.Pool, cfg Config) (*Switch, error) {
 		}
 		s.ports = append(s.ports, p)
 	}
+	s.info.PartitionEnforcementCap = uint16(len(s.ports[1].PKeys()))
 	info := mad.NodeInfo{NodeType: mad.NodeSwitch, NumPorts: uint8(cfg.Ports), SystemImageGUID: cfg.SystemGUID, NodeGUID: cfg.GUID,
 		PartitionCap: uint16(len(s.ports[0].PKeys())), DeviceID: cfg.DeviceID, Revision: cfg.Revision, VendorID: cfg.VendorID}
 	s.agent = ibagent.New(e, pool, s, ibagent.Config{Info: info, Desc: cfg.Desc, Switch: s, CC: s, Latency: cfg.AgentLatency})

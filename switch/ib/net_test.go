@@ -38,7 +38,7 @@ func (n *network) addSwitch(cfg Config) *Switch {
 		cfg.Name = fmt.Sprintf("s%d", k)
 	}
 	cfg.GUID = wire.GUID(0x200000 + k)
-	if cfg.Port.SpeedsExt == 0 {
+	if cfg.Port == (ibport.Config{}) {
 		cfg.Port = n.port
 	}
 	s, err := New(n.e, n.pool, cfg)
@@ -178,4 +178,9 @@ func (n *network) table() string {
 		fmt.Fprintf(&b, "%s: %+v\n", s.Name(), s.Totals())
 	}
 	return b.String()
+}
+
+// packetTo is a packet of 256 bytes.
+func packetTo(slid, dlid wire.LID) *ibtest.Packet {
+	return &ibtest.Packet{SLID: slid, DLID: dlid, Payload: 256}
 }
