@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"cnuas/internal/link"
 	"cnuas/internal/sim"
 	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
@@ -129,30 +128,4 @@ func (c *Config) check() error {
 	bad(c.Num == 255, "port number 255 means all ports")
 	bad(c.Training < 0 || c.Recovery < 0 || c.Latency < 0, "a time is negative")
 	return errors.Join(errs...)
-}
-
-// DataRate is what a link of a width and speed carries, after line coding:
-// 8b/10b up to QDR, 64b/66b for FDR and EDR, 256b/257b and RS-FEC from HDR on
-// (IBTA vol. 2 chapter 5). 0 for none.
-func DataRate(w mad.LinkWidth, s mad.LinkSpeed, ext mad.LinkSpeedExt) link.Rate {
-	n := link.Rate(w.Lanes())
-	switch ext {
-	case mad.SpeedFDR: // 14.0625 Gb/s x 32/33
-		return 150 * link.Gbps * n / 11
-	case mad.SpeedEDR:
-		return 25 * link.Gbps * n
-	case mad.SpeedHDR:
-		return 50 * link.Gbps * n
-	case mad.SpeedNDR:
-		return 100 * link.Gbps * n
-	}
-	switch s {
-	case mad.SpeedSDR:
-		return 2 * link.Gbps * n
-	case mad.SpeedDDR:
-		return 4 * link.Gbps * n
-	case mad.SpeedQDR:
-		return 8 * link.Gbps * n
-	}
-	return 0
 }

@@ -20,14 +20,6 @@ import (
 // left out, unless Config.ExactFlow wants them. A damaged packet brings them,
 // and the watchdog, back for a while.
 
-// Times of flow control in symbol times (IBTA vol. 1 §7.9.4, C7-55 and the
-// watchdog of §7.9.3).
-const (
-	flowInterval = 65536
-	flowWatchdog = 400000
-	flowSuspect  = 64 // intervals that a damaged packet is remembered
-)
-
 // lane is one data virtual lane.
 type lane struct {
 	tx      wire.FlowSender
@@ -166,69 +158,5 @@ func (p *Port) flowControl(f *frame.Frame) {
 	if p.starved&(1<<vl) != 0 && l.tx.MaySend(int(l.need)) {
 		p.unstarve(vl, l)
 		p.kick()
-	}
-}
-
-// damaged notes that a packet was hit: from now on flow control is exact for a
-// while, at both ends.
-func (p *Port) damaged() {
-	for _, q := range [2]*Port{p, p.peer} {
-		if q == nil {
-			continue
-		}
-		now := q.proc.Now()
-		q.flow.suspect = now + flowSuspect*q.interval()
-		if !q.flow.timer.Armed() {
-			for i := range q.lanes {
-				q.lanes[i].lastFlow = now
-			}
-			q.armFlow(now)
-		}
-	}
-}
-
-func (p *Port) interval() sim.Time { return p.symbol() * flowInterval / 1000 }
-
-func (p *Port) exact(now sim.Time) bool {
-	return p.cfg.ExactFlow || now < p.flow.suspect || p.peer != nil && p.peer.flow.muted
-}
-
-func (p *Port) armFlow(now sim.Time) {
-	if p.phys.state == mad.PhysLinkUp && p.exact(now) {
-		p.flow.timer.Reset(now + p.interval())
-	}
-}
-
-// refresh is the periodic part: a packet for every lane, and the watchdog.
-func (p *Port) refresh(now sim.Time) {
-	if p.phys.state != mad.PhysLinkUp {
-		return
-	}
-	p.flowAll()
-	limit := p.symbol() * flowWatchdog / 1000
-	for i := range p.vls {
-		if now-p.lanes[i].lastFlow > limit {
-			p.count.flowTimeouts[i]++
-			p.owner.PortEvent(p, EventWatchdog)
-			p.recover(false)
-			return
-		}
-	}
-	p.armFlow(now)
-}
-
-// MuteFlow is a fault: the port sends no flow control packets any more, until
-// it is told to again. The peer runs out of credits, and its watchdog notices.
-func (p *Port) MuteFlow(on bool) {
-	p.flow.muted = on
-	if q := p.peer; q != nil && on && !q.flow.timer.Armed() {
-		now := q.proc.Now()
-		for i := range q.lanes {
-			q.lanes[i].lastFlow = now
-		}
-		q.armFlow(now)
-	}
-	if !on {
-		p.flowAll()
 	}
 }

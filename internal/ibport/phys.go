@@ -1,7 +1,6 @@
 package ibport
 
 import (
-	"cnuas/internal/link"
 	"cnuas/internal/sim"
 	"cnuas/internal/wire/mad"
 )
@@ -202,28 +201,6 @@ func (p *Port) configure() {
 	p.enter(mad.PhysLinkUp)
 }
 
-// negotiate picks the widest and the fastest of what both ends have enabled.
-func negotiate(w mad.LinkWidth, s mad.LinkSpeed, ext mad.LinkSpeedExt) (mad.LinkWidth, mad.LinkSpeed, mad.LinkSpeedExt) {
-	var width mad.LinkWidth
-	for _, x := range []mad.LinkWidth{mad.Width1X, mad.Width2X, mad.Width4X, mad.Width8X, mad.Width12X} {
-		if w&x != 0 {
-			width = x
-		}
-	}
-	speed, e := mad.LinkSpeed(highest(uint8(s))), mad.LinkSpeedExt(highest(uint8(ext)))
-	if e != 0 {
-		speed = mad.SpeedQDR // what LinkSpeedActive is by convention then
-	}
-	return width, speed, e
-}
-
-func highest(v uint8) uint8 {
-	for v&(v-1) != 0 {
-		v &= v - 1
-	}
-	return v
-}
-
 // recover begins a link error recovery; asked: because the peer did.
 func (p *Port) recover(asked bool) {
 	if p.phys.state != mad.PhysLinkUp {
@@ -234,19 +211,4 @@ func (p *Port) recover(asked bool) {
 	}
 	p.stopWaiting()
 	p.enter(mad.PhysRecovery)
-}
-
-// Rate is the data rate of the link that is up, 0 if none is.
-func (p *Port) Rate() link.Rate {
-	if p.link == nil || p.phys.state != mad.PhysLinkUp && p.phys.state != mad.PhysRecovery {
-		return 0
-	}
-	return p.link.Rate()
-}
-
-// symbol is the time of one symbol on a lane (IBTA vol. 1 §7.9.4 counts in
-// them): a byte of data.
-func (p *Port) symbol() sim.Time {
-	lane := p.link.Rate() / link.Rate(max(p.phys.width.Lanes(), 1))
-	return lane.BitTime(8 * 1000) // 1000 of them, to keep picoseconds
 }

@@ -119,7 +119,7 @@ func (p *Port) choose() *frame.Frame {
 	l := &p.lanes[vl]
 	l.tx.Send(int(f.Meta.IB.Blocks))
 	l.headSince, l.hoqDrops = now, 0
-	p.arb.charge(vl, f.Meta.IB.Blocks)
+	p.arb.charge(f.Meta.IB.Blocks)
 	if f.Meta.IB.VL != uint8(vl) {
 		f.SetVL(uint8(vl))
 	}

@@ -117,6 +117,26 @@ func TestTrap(t *testing.T) {
 	n.finished()
 }
 
+// Trap 131 of a switch whose neighbour sends no flow control any more.
+func TestWatchdogTrap(t *testing.T) {
+	n := newManaged(t)
+	n.bringUp()
+	n.ca[0].Got = nil
+	n.ca[1].P.MuteFlow(true)
+	n.run(160 * sim.Microsecond)
+	var no mad.Notice
+	var d mad.TrapPortData
+	if len(n.ca[0].Got) != 1 || !mad.Decode(&no, n.ca[0].Got[0].Data()) || no.TrapNumber != mad.TrapFlowControlTimeout || !mad.Decode(&d, no.DataDetails[:]) || d.LID != 102 || d.PortNum != 1 {
+		t.Fatalf("%d MADs, %+v, %+v", len(n.ca[0].Got), no, d)
+	}
+	n.ca[1].P.MuteFlow(false)
+	n.run(sim.Millisecond)
+	if c := n.sw[1].Port(1).Counters(); c.LinkErrorRecovery == 0 || c.LinkDowned != 0 || n.sw[1].Port(1).State() != mad.PortActive {
+		t.Errorf("%+v", c)
+	}
+	n.finished()
+}
+
 // Trap 144 of an adapter that gets another description; nobody listens, so
 // there is an end to it.
 func TestChangeTrap(t *testing.T) {

@@ -39,6 +39,15 @@ func victim(t *testing.T, hot, local int, sl uint8) (share float64) {
 	n.run(sim.Millisecond)
 	before := n.end[other-1].Bytes
 	n.run(4 * sim.Millisecond)
+	// Who waits is everyone upstream of the congested output, not the output.
+	for _, p := range []*ibport.Port{n.end[0].Port, n.end[hot+1].Port, s1.Port(hot + 2)} {
+		if p.Counters().XmitWait == 0 && (sl == 0 || p.Num() == 1) { // on its own lane the victim fills the link
+			t.Errorf("%s did not wait", p.Name())
+		}
+	}
+	if w := s2.Port(local + 1).Counters().XmitWait; w != 0 {
+		t.Errorf("the congested output waited %d ticks", w)
+	}
 	got := float64(n.end[other-1].Bytes-before) * 8 / (4e-3 * 100e9) * 4124 / 4122
 	n.lossless()
 	n.done()
