@@ -115,13 +115,19 @@ func kill(pid int) int {
 	return 1
 }
 
-// childOf returns a child of a process; 0 if it has none.
+// childOf returns the daemon that a process has started; 0 if there is none.
 func childOf(pid int) int {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, f := range stats {
 		b, _ := os.ReadFile(f)
 		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
+			continue
+		}
+		// The Go runtime tries pidfds out on a child of its own, which lives for
+		// a moment: not that one.
+		cmd, _ := os.ReadFile(strings.TrimSuffix(f, "stat") + "cmdline")
+		if bytes.Contains(cmd, []byte("\x00daemon\x00")) {
 			n, _ := strconv.Atoi(strings.Split(f, "/")[2])
 			return n
 		}
