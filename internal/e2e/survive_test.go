@@ -115,21 +115,20 @@ func kill(pid int) int {
 	return 1
 }
 
-// childOf returns the daemon that a process has started; 0 if there is none.
+// childOf returns the daemon that a process has started; 0 if there is none. The
+// kernel lists the children of each thread: looking through all processes takes
+// longer than a fabric takes to come up.
 func childOf(pid int) int {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, f := range stats {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, f := range lists {
 		b, _ := os.ReadFile(f)
-		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
-			continue
-		}
-		// The Go runtime tries pidfds out on a child of its own, which lives for
-		// a moment: not that one.
-		cmd, _ := os.ReadFile(strings.TrimSuffix(f, "stat") + "cmdline")
-		if bytes.Contains(cmd, []byte("\x00daemon\x00")) {
-			n, _ := strconv.Atoi(strings.Split(f, "/")[2])
-			return n
+		for _, c := range strings.Fields(string(b)) {
+			// The Go runtime tries pidfds out on a child of its own, which lives
+			// for a moment: not that one.
+			if cmd, _ := os.ReadFile("/proc/" + c + "/cmdline"); bytes.Contains(cmd, []byte("\x00daemon\x00")) {
+				n, _ := strconv.Atoi(c)
+				return n
+			}
 		}
 	}
 	return 0
