@@ -150,13 +150,12 @@ func (d *Daemon) build() error {
 }
 
 // loopConfig is that of this machine. On an emulated processor a wake-up that
-// does not preempt a polling program at once costs milliseconds, and so do the
-// Go scheduler's own threads: in the lab VM the engine has a real-time priority
-// and sleeps quickly. Half of the latency is left, and a tenth of the slip.
+// does not preempt a polling program at once costs milliseconds: in the lab VM
+// the engine has a real-time priority, with which a third of the latency is left.
 func loopConfig(scale float64) realtime.Config {
 	c := realtime.Config{Scale: scale}
 	if agent.InLab() {
-		c.FIFO, c.Quick = 10, 5*time.Millisecond
+		c.FIFO = 10
 	}
 	return c
 }

@@ -25,13 +25,6 @@ type Config struct {
 	// else matters: the thread then runs as long as it has something to do.
 	FIFO int
 
-	// Quick is how long the loop sleeps without telling the Go scheduler, at most
-	// 10 ms; 0: never. The scheduler would give the thread's processor token away,
-	// which costs futex calls both ways, and its monitor thread, once it has taken
-	// a token back, looks for others every 20 us. The runtime's signals end such
-	// a sleep where it needs the thread.
-	Quick time.Duration
-
 	// MaxEvents bounds one turn, so that descriptors, doorbells and Do are
 	// looked at between; 0 for 512, which are about 100 us of work.
 	MaxEvents int
@@ -84,9 +77,6 @@ func (c *Config) complete() error {
 	}
 	orDur(&c.Slice, 100*time.Microsecond)
 	orDur(&c.Spin, 10*time.Microsecond)
-	if c.Quick < 0 || c.Quick > 10*time.Millisecond {
-		return fmt.Errorf("realtime: quick sleeps of %v are not in 0 to 10ms", c.Quick)
-	}
 	if c.MaxEvents <= 0 {
 		c.MaxEvents = 512
 	}

@@ -56,7 +56,6 @@ func New(e *sim.Engine, cfg Config) (*Loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("realtime: %w", err)
 	}
-	p.quick = cfg.Quick
 	l := &Loop{eng: e, cfg: cfg, poll: p, until: sim.Forever, commit: func() {}}
 	l.clock = clock{scale: cfg.Scale, lim: cfg.Limits}
 	return l, nil

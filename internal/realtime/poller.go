@@ -18,7 +18,6 @@ type event struct {
 // poller waits for descriptors with a time limit in nanoseconds.
 type poller struct {
 	ep, ev int
-	quick  time.Duration // Config.Quick
 	raw    [64]unix.EpollEvent
 }
 
@@ -79,57 +78,24 @@ func (p *poller) check(to []event) []event {
 
 // wait is check with a time limit; a negative one waits for ever.
 func (p *poller) wait(to []event, limit time.Duration) []event {
-	if noPwait2.Load() {
-		return p.waitOld(to, limit)
+	var ts *unix.Timespec
+	if limit >= 0 {
+		t := unix.NsecToTimespec(int64(limit))
+		ts = &t
 	}
-	first := limit
-	if limit < 0 || limit > p.quick {
-		first = p.quick
-	}
-	var n int
-	var errno unix.Errno
-	if first > 0 {
-		n, errno = p.pwait2(first, true)
-	}
-	if errno == 0 && n == 0 && (first != limit || first == 0) {
-		if limit > 0 {
-			limit -= first
+	if !noPwait2.Load() {
+		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.ep),
+			uintptr(unsafe.Pointer(&p.raw[0])), uintptr(len(p.raw)), uintptr(unsafe.Pointer(ts)), 0, 0)
+		if errno == 0 {
+			return p.take(to, int(n))
 		}
-		n, errno = p.pwait2(limit, false)
-	}
-	switch errno {
-	case 0:
-		return p.take(to, n)
-	case unix.ENOSYS:
+		if errno != unix.ENOSYS {
+			return to
+		}
 		noPwait2.Store(true)
-		return p.waitOld(to, limit)
 	}
-	return to
-}
-
-func (p *poller) pwait2(limit time.Duration, raw bool) (int, unix.Errno) {
-	var ts *unix.Timespec
-	if limit >= 0 {
-		t := unix.NsecToTimespec(int64(limit))
-		ts = &t
-	}
-	call := unix.Syscall6
-	if raw {
-		call = unix.RawSyscall6
-	}
-	n, _, errno := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.ep),
-		uintptr(unsafe.Pointer(&p.raw[0])), uintptr(len(p.raw)), uintptr(unsafe.Pointer(ts)), 0, 0)
-	return int(n), errno
-}
-
-// waitOld is wait before Linux 5.11: an epoll descriptor can itself be polled,
-// and ppoll has counted nanoseconds since Linux 2.6.16.
-func (p *poller) waitOld(to []event, limit time.Duration) []event {
-	var ts *unix.Timespec
-	if limit >= 0 {
-		t := unix.NsecToTimespec(int64(limit))
-		ts = &t
-	}
+	// An epoll descriptor can itself be polled, and ppoll has counted
+	// nanoseconds since Linux 2.6.16.
 	pfd := unix.PollFd{Fd: int32(p.ep), Events: unix.POLLIN}
 	unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&pfd)), 1, uintptr(unsafe.Pointer(ts)), 0, 0, 0)
 	return p.check(to)
