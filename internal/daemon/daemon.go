@@ -27,7 +27,6 @@ import (
 	"cnuas/internal/sim"
 	"cnuas/internal/status"
 	"cnuas/internal/topology"
-	"cnuas/internal/vm/agent"
 )
 
 // Config of a daemon.
@@ -120,7 +119,7 @@ func (d *Daemon) build() error {
 	if d.fab, err = fabric.Build(d.spec(), o); err != nil {
 		return err
 	}
-	if d.loop, err = realtime.New(d.fab.Engine, loopConfig(d.cfg.Scale)); err != nil {
+	if d.loop, err = realtime.New(d.fab.Engine, realtime.Config{Scale: d.cfg.Scale}); err != nil {
 		return err
 	}
 	d.loop.SetCommit(o.Batch.Commit)
@@ -147,17 +146,6 @@ func (d *Daemon) build() error {
 		}
 	}
 	return d.addRDMA()
-}
-
-// loopConfig is that of this machine. On an emulated processor a wake-up that
-// does not preempt a polling program at once costs milliseconds: in the lab VM
-// the engine has a real-time priority, with which a third of the latency is left.
-func loopConfig(scale float64) realtime.Config {
-	c := realtime.Config{Scale: scale}
-	if agent.InLab() {
-		c.FIFO = 10
-	}
-	return c
 }
 
 // serve runs the loop until the context ends, then takes everything down.

@@ -20,11 +20,6 @@ type Config struct {
 	// thread when it wakes; it needs no privilege. Negative: leave it alone.
 	Slice time.Duration
 
-	// FIFO gives the engine's thread this real-time priority (SCHED_FIFO), 1 to
-	// 99; 0 leaves it an ordinary thread. It is for machines on which nothing
-	// else matters: the thread then runs as long as it has something to do.
-	FIFO int
-
 	// MaxEvents bounds one turn, so that descriptors, doorbells and Do are
 	// looked at between; 0 for 512, which are about 100 us of work.
 	MaxEvents int

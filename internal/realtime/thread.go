@@ -16,13 +16,6 @@ func (l *Loop) thread() error {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("realtime: prctl PR_SET_TIMERSLACK: %w", err)
 	}
-	if l.cfg.FIFO > 0 {
-		a := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: uint32(l.cfg.FIFO)}
-		if err := unix.SchedSetAttr(0, &a, 0); err != nil {
-			return fmt.Errorf("realtime: SCHED_FIFO %d: %w", l.cfg.FIFO, err)
-		}
-		return nil
-	}
 	if l.cfg.Slice < 0 {
 		return nil
 	}
