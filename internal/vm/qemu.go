@@ -19,9 +19,6 @@ var commandLine = []string{
 	"rodata=off",          // 0.6 s: no splitting of large pages
 	"cryptomgr.notests=1", // 0.3 s
 	"init_on_alloc=0",     // 0.7 s: pages are not cleared twice
-	// With lazy preemption, the default, a thread that wakes waits for the next
-	// tick, 4 ms, while a program polls: that is what latencies would show.
-	"preempt=full",
 	"initcall_blacklist=load_system_certificate_list", // 0.5 s: no keys for signatures of modules, which are cut off
 }
 
