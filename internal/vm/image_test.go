@@ -149,3 +149,29 @@ func FuzzExtractVMLinux(f *testing.F) {
 		loadable(b)
 	})
 }
+
+// TestAgentTakesItsLibrariesAlong: a program that was built with cgo is process
+// 1 all the same, also when it names itself.
+func TestAgentTakesItsLibrariesAlong(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"", self} {
+		var b bytes.Buffer
+		m := newImage(&b)
+		if err := m.agent(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.close(); err != nil {
+			t.Fatal(err)
+		}
+		libc := false
+		for name := range entries(t, b.Bytes()) {
+			libc = libc || strings.HasPrefix(filepath.Base(name), "libc.so")
+		}
+		if dynamic := interpreter(self) != ""; libc != dynamic {
+			t.Errorf("agent %q: libc is there: %v; the program is dynamic: %v", path, libc, dynamic)
+		}
+	}
+}

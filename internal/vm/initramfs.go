@@ -96,7 +96,9 @@ func (m *image) modules(cfg *Config, boot *agent.Boot) error {
 // agent adds this program as process 1.
 func (m *image) agent(path string) error {
 	if path == "" {
-		path = "/proc/self/exe"
+		// By number: the loader, which is asked for the libraries, has a "self" of
+		// its own.
+		path = fmt.Sprintf("/proc/%d/exe", os.Getpid())
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -52,21 +52,31 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{cfg: cfg, accel: cfg.Accel, console: &tail{limit: 4096}, said: &tail{limit: 2048}}
-	if m.accel == "" {
-		if m.accel, _, err = Accelerator(ctx); err != nil {
+	accel := cfg.Accel
+	if accel == "" {
+		if accel, _, err = Accelerator(ctx); err != nil {
 			return nil, err
 		}
 	}
+	m, err := again(cfg.logf, func() (*Machine, error) { return bootOnce(ctx, path, accel, cfg) })
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range m.hello.Warnings {
+		cfg.logf("lab VM: %s", w)
+	}
+	return m, nil
+}
+
+// bootOnce boots a VM.
+func bootOnce(ctx context.Context, path, accel string, cfg Config) (*Machine, error) {
+	m := &Machine{cfg: cfg, accel: accel, console: &tail{limit: 8192}, said: &tail{limit: 2048}}
 	if err := m.start(path, &cfg); err != nil {
 		return nil, err
 	}
 	if err := m.greet(ctx); err != nil {
 		m.kill()
 		return nil, err
-	}
-	for _, w := range m.hello.Warnings {
-		cfg.logf("lab VM: %s", w)
 	}
 	return m, nil
 }
@@ -175,7 +185,11 @@ func (m *Machine) died() error {
 		}
 	default:
 	}
-	return fmt.Errorf("lab VM: QEMU (%s) %s while booting%s", m.accel, how, m.lastWords())
+	err := fmt.Errorf("lab VM: QEMU (%s) %s while booting%s", m.accel, how, m.lastWords())
+	if m.accel == "tcg" && stalePatch(m.console.String()) {
+		return &stalePatchError{err}
+	}
+	return err
 }
 
 // lastWords is what QEMU and the guest's kernel wrote last.
