@@ -36,6 +36,10 @@ type Config struct {
 	PollTime    sim.Time // between questions to the master; 0: 10 s
 	PollRetries int      // of those without an answer; 0: 4
 
+	// TIDHigh is the high half of the transaction IDs of all requests: who shares
+	// the port's MADs with others gets its responses by it.
+	TIDHigh uint32
+
 	SubnetTimeout mad.Timeout // 0: 18
 	PacketLife    mad.Timeout // SwitchInfo.LifeTimeValue; 0: 18
 	HOQLife       mad.Timeout // between switches; 0: 18

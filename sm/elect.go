@@ -44,6 +44,10 @@ func (m *Manager) gotSMInfo(q *request, r *reply) {
 
 // elect decides, at the end of discovery, whether the sweep goes on.
 func (m *Manager) elect() bool {
+	if self := m.work.Self(); self == nil || !self.known {
+		m.alone()
+		return false
+	}
 	var master, best *RemoteSM
 	for i := range m.remote {
 		o := &m.remote[i]
@@ -75,6 +79,15 @@ func (m *Manager) elect() bool {
 	m.fresh = true
 	m.waits = 0
 	return true
+}
+
+// alone is for a manager whose own port does not answer: there is nothing that
+// it could be master of. A master keeps what it has; all try again later.
+func (m *Manager) alone() {
+	m.stats.SweepErrors = m.sweep.errors
+	m.endSweep()
+	m.sweep.again = true
+	m.sweepTimer.Reset(m.cfg.Proc.Now() + m.cfg.RetryTime)
 }
 
 func before(a, b *mad.SMInfo) bool {

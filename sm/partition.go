@@ -3,7 +3,6 @@ package sm
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
@@ -14,9 +13,17 @@ import (
 //	[name][=P_Key][,flag...]: [member[,member...]] [mgid=GID[,flag...]] ;
 //
 // A '#' begins a comment, line ends are blanks. Flags are ipoib, rate=, mtu=,
-// sl=, scope=, Q_Key=, TClass=, FlowLabel=, indx0 and defmember=full|limited|both.
-// A member is a port GUID, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS or SELF, with
-// =full, =limited or =both.
+// sl=, scope= (more than once), Q_Key=, TClass=, FlowLabel=, indx0 and
+// defmember=full|limited|both. A member is a port GUID, ALL, ALL_CAS,
+// ALL_SWITCHES, ALL_ROUTERS or SELF, with =full, =limited or =both, which may be
+// abbreviated; or NONE, which is nobody.
+//
+// It means what it means to opensm with allow_both_pkeys: rules of one P_Key add
+// up, and what is said last of a port counts. A rule without a P_Key, or with
+// P_Key 0, has that of the rules of its name before, else one that is free. A
+// file makes everybody a limited member of the default partition and the subnet
+// manager a full one, before the first rule. What opensm would only warn of is
+// an error.
 
 // Membership of a port in a partition (IBTA vol. 1 §10.9.1.1).
 type Membership uint8
@@ -41,7 +48,7 @@ type Partition struct {
 	Name    string
 	PKey    uint16 // without the bit of membership
 	IPoIB   bool   // has a broadcast group
-	Index0  bool   // to be entry 0 of the tables
+	Index0  bool   // to be entry 0 of its members' tables
 	Members []Member
 	Group   GroupFlags // of the broadcast group
 	Groups  []PartitionGroup
@@ -53,16 +60,29 @@ type GroupFlags struct {
 	MTU       mad.MTU  // 0: 2048
 	Rate      mad.Rate // 0: 10 Gb/s
 	SL        uint8
-	Scope     uint8 // 0: 2, link-local
-	QKey      uint32
+	Scopes    uint16 // bit n: a group of scope n; 0: link-local, or what the MGID says
+	QKey      uint32 // 0: 0xb1b of IP groups
 	TClass    uint8
 	FlowLabel uint32
 }
 
-// PartitionGroup is a multicast group beside the broadcast group.
+// PartitionGroup is a multicast group beside the broadcast group. That of IP
+// has the P_Key of the partition in its MGID (RFC 4391 §4).
 type PartitionGroup struct {
 	MGID wire.GID
 	GroupFlags
+}
+
+// IP tells whether the group is one of IPv4 or IPv6 over InfiniBand.
+func (g *PartitionGroup) IP() bool {
+	s := uint16(g.MGID[2])<<8 | uint16(g.MGID[3])
+	return s == 0x401b || s == 0x601b
+}
+
+// Broadcast is the MGID of a partition's IPoIB broadcast group (RFC 4391 §4).
+func Broadcast(scope uint8, pkey uint16) wire.GID {
+	pkey |= fullMember
+	return wire.GID{0xff, 0x10 | scope&15, 0x40, 0x1b, byte(pkey >> 8), byte(pkey), 12: 0xff, 0xff, 0xff, 0xff}
 }
 
 // Member says who is in a partition.
@@ -93,6 +113,16 @@ func NoPartitionFile() *PartitionFile {
 	}}}
 }
 
+// SL is the service level of a partition, that of its first rule.
+func (f *PartitionFile) SL(pkey uint16) uint8 {
+	for i := range f.Partitions {
+		if p := &f.Partitions[i]; (p.PKey^pkey)&^fullMember == 0 {
+			return p.Group.SL
+		}
+	}
+	return 0
+}
+
 // PartitionError is an error in a partition file.
 type PartitionError struct {
 	Line int
@@ -103,76 +133,12 @@ type PartitionError struct {
 func (e *PartitionError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg) }
 
 // ParsePartitions reads a partition file. All errors are returned, joined, each
-// a *PartitionError; what was understood is returned with them. A file without
-// the default partition makes everybody a limited member of it and the subnet
-// manager a full one.
+// a *PartitionError; what was understood is returned with them.
 func ParsePartitions(text string) (*PartitionFile, error) {
-	p := &partParser{line: 1}
+	p := &partParser{}
 	for _, rule := range p.rules(text) {
 		p.rule(rule)
 	}
-	if !p.hasDefault {
-		p.file.Partitions = append([]Partition{{Name: "Default", PKey: DefaultPKey,
-			Members: []Member{{Who: MemberAll, As: Limited}, {Who: MemberSelf, As: Full}}}}, p.file.Partitions...)
-	}
+	p.derive()
 	return &p.file, errors.Join(p.errs...)
-}
-
-// token is a piece of text and the line it is in.
-type token struct {
-	s    string
-	line int
-}
-
-type partParser struct {
-	file       PartitionFile
-	errs       []error
-	line       int
-	hasDefault bool
-}
-
-func (p *partParser) errorf(line int, format string, args ...any) {
-	if len(p.errs) < 20 {
-		p.errs = append(p.errs, &PartitionError{line, fmt.Sprintf(format, args...)})
-	}
-}
-
-// rules cuts the text at semicolons and each rule into words; ':' between
-// definition and members, ',' and '=' are words of their own.
-func (p *partParser) rules(text string) (rules [][]token) {
-	var rule []token
-	for i, l := range strings.Split(text, "\n") {
-		l, _, _ = strings.Cut(l, "#")
-		colon := false
-		for _, t := range rule {
-			colon = colon || t.s == ":"
-		}
-		word := func(s string) {
-			if s = strings.TrimSpace(s); s != "" {
-				rule = append(rule, token{s, i + 1})
-			}
-		}
-		from := 0
-		for k := 0; k < len(l); k++ {
-			switch c := l[k]; {
-			case c == ';':
-				word(l[from:k])
-				if len(rule) > 0 {
-					rules = append(rules, rule)
-				}
-				rule, colon, from = nil, false, k+1
-			case c == ':' && colon: // inside of a GID
-			case c == ':' || c == ',' || c == '=' || c == ' ' || c == '\t' || c == '\r':
-				word(l[from:k])
-				colon = colon || c == ':'
-				word(string(c))
-				from = k + 1
-			}
-		}
-		word(l[from:])
-	}
-	if len(rule) > 0 {
-		p.errorf(rule[0].line, "the rule has no ';' at its end")
-	}
-	return rules
 }

@@ -33,7 +33,7 @@ func (p *partParser) items(t []token) (l []item, rest []token) {
 			t = t[1:]
 			continue
 		}
-		l = append(l, item{name: t[0]})
+		l = append(l, item{name: t[0], value: token{line: t[0].line}})
 		t = t[1:]
 	}
 	return l, t
@@ -55,17 +55,18 @@ func (p *partParser) rule(t []token) {
 		p.errorf(q.Line, "partition %q: ':' is missing behind the definition", q.Name)
 		return
 	}
+	if key.s == "" && q.Name != "" && q.Name[0] >= '0' && q.Name[0] <= '9' { // a P_Key only
+		q.Name, key = "", token{q.Name, q.Line}
+	}
 	switch {
 	case key.s != "":
-		q.PKey = uint16(p.number(key, "P_Key", 0xffff)) &^ 0x8000
-		if q.PKey == 0 {
+		v := p.number(key, "P_Key", 0xffff)
+		if q.PKey = uint16(v) &^ fullMember; q.PKey == 0 && v != 0 {
 			p.errorf(key.line, "partition %q: P_Key %s is not usable", q.Name, key.s)
 			return
 		}
 	case strings.EqualFold(q.Name, "Default"):
 		q.PKey = DefaultPKey
-	default:
-		q.PKey = p.freePKey()
 	}
 	def := Limited
 	for _, d := range defs {
@@ -87,6 +88,10 @@ func (p *partParser) rule(t []token) {
 		}
 	}
 	members, rest := p.items(rest[1:])
+	if len(rest) > 0 {
+		p.errorf(rest[0].line, "unexpected ':'; is a ';' missing?")
+		return
+	}
 	for i := 0; i < len(members); i++ {
 		if m := members[i]; strings.EqualFold(m.name.s, "mgid") {
 			i = p.group(&q, members, i)
@@ -94,20 +99,18 @@ func (p *partParser) rule(t []token) {
 			p.member(&q, m, def)
 		}
 	}
-	if len(rest) > 0 {
-		p.errorf(rest[0].line, "unexpected ':'; is a ';' missing?")
-	}
-	p.hasDefault = p.hasDefault || q.PKey == DefaultPKey
 	p.file.Partitions = append(p.file.Partitions, q)
 }
 
 func membership(s string) (Membership, bool) {
-	switch strings.ToLower(s) {
-	case "full":
+	s = strings.ToLower(s)
+	switch {
+	case s == "":
+	case strings.HasPrefix("full", s):
 		return Full, true
-	case "limited":
+	case strings.HasPrefix("limited", s):
 		return Limited, true
-	case "both":
+	case strings.HasPrefix("both", s):
 		return Both, true
 	}
 	return 0, false
@@ -123,6 +126,8 @@ func (p *partParser) member(q *Partition, it item, def Membership) {
 		m.As = as
 	}
 	switch strings.ToUpper(it.name.s) {
+	case "NONE":
+		return
 	case "ALL":
 		m.Who = MemberAll
 	case "ALL_CAS":
@@ -155,7 +160,7 @@ func (p *partParser) group(q *Partition, l []item, i int) int {
 	for i+1 < len(l) && p.flag(&g.GroupFlags, l[i+1]) {
 		i++
 	}
-	if err == nil && a.Is6() {
+	if err == nil && a.Is6() && a.IsMulticast() {
 		g.MGID = a.As16()
 		q.Groups = append(q.Groups, g)
 	}
@@ -176,7 +181,11 @@ func (p *partParser) flag(g *GroupFlags, it item) bool {
 	case "sl":
 		g.SL = uint8(p.number(it.value, name, 15))
 	case "scope":
-		g.Scope = uint8(p.number(it.value, name, 15))
+		if v := p.number(it.value, name, 15); v == 0 {
+			p.errorf(it.name.line, "scope=%s is not 1 to 15", it.value.s)
+		} else {
+			g.Scopes |= 1 << v
+		}
 	case "q_key":
 		g.QKey = uint32(p.number(it.value, name, 1<<32-1))
 	case "tclass":
@@ -192,25 +201,8 @@ func (p *partParser) flag(g *GroupFlags, it item) bool {
 func (p *partParser) number(t token, what string, top uint64) uint64 {
 	v, err := strconv.ParseUint(t.s, 0, 64)
 	if err != nil || v > top {
-		line := t.line
-		if line == 0 && len(p.file.Partitions) > 0 {
-			line = p.file.Partitions[len(p.file.Partitions)-1].Line
-		}
-		p.errorf(line, "%s=%s is no number up to %#x", what, t.s, top)
+		p.errorf(t.line, "%s=%s is no number up to %#x", what, t.s, top)
 		return 0
 	}
 	return v
-}
-
-// freePKey is one for a partition that does not say which.
-func (p *partParser) freePKey() uint16 {
-	used := map[uint16]bool{}
-	for i := range p.file.Partitions {
-		used[p.file.Partitions[i].PKey] = true
-	}
-	k := uint16(1)
-	for used[k] {
-		k++
-	}
-	return k
 }

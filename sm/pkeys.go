@@ -5,70 +5,56 @@ import (
 )
 
 // P_Key tables (IBTA vol. 1 §10.9, §14.2.5.7). Entry 0 is the default
-// partition's; entries that are right stay where they are, so that queue pairs
+// partition's, or that of one with indx0; entries that are right stay where they are, so that queue pairs
 // which name them by index keep their partition.
 
 const fullMember = 0x8000
 
-// members computes which P_Keys each end port is to have.
+// members computes which P_Keys each end port is to have. Of the rules of a
+// P_Key the last that names a port counts. Everybody is in the default
+// partition, the subnet manager as a full member.
 func (m *Manager) members() {
 	f := m.cfg.Partitions
 	// The order of P_Keys in tables is that of their first rules.
-	var keys []uint16
-	index := map[uint16]int{}
+	keys, index := []uint16{DefaultPKey}, map[uint16]int{DefaultPKey: 0}
 	for i := range f.Partitions {
 		k := f.Partitions[i].PKey
-		if _, ok := index[k]; !ok && k != DefaultPKey {
-			index[k] = len(keys) + 1
+		if _, ok := index[k]; !ok {
+			index[k] = len(keys)
 			keys = append(keys, k)
 		}
 	}
-	keys = append([]uint16{DefaultPKey}, keys...)
-	index[DefaultPKey] = 0
 	self := m.work.Self()
 	as := make([]Membership, len(keys))
 	m.work.EndPorts(func(p *Port) {
 		clear(as)
+		p.want, p.index0 = p.want[:0], DefaultPKey
+		if as[0] = Limited; p == self {
+			as[0] = Full
+		}
 		for i := range f.Partitions {
 			q := &f.Partitions[i]
 			for _, x := range q.Members {
-				if x.means(p, self) {
-					as[index[q.PKey]] |= x.As
+				if !x.means(p, self) {
+					continue
+				}
+				as[index[q.PKey]] = x.As
+				if q.Index0 {
+					p.index0 = q.PKey
+				} else if p.index0 == q.PKey {
+					p.index0 = DefaultPKey
 				}
 			}
 		}
-		p.want = p.want[:0]
 		for i, a := range as {
-			p.want = appendKeys(p.want, keys[i], a, a == Both && both(f, keys[i]))
-		}
-	})
-}
-
-// appendKeys appends the entries of a membership. Who is made a full and a
-// limited member by different rules is a full one.
-func appendKeys(l []uint16, key uint16, as Membership, both bool) []uint16 {
-	switch {
-	case as == 0:
-	case both:
-		l = append(l, key|fullMember, key)
-	case as&Full != 0:
-		l = append(l, key|fullMember)
-	default:
-		l = append(l, key)
-	}
-	return l
-}
-
-// both tells whether a rule of the partition gives both memberships.
-func both(f *PartitionFile, key uint16) bool {
-	for i := range f.Partitions {
-		for _, x := range f.Partitions[i].Members {
-			if f.Partitions[i].PKey == key && x.As == Both {
-				return true
+			if a&Full != 0 {
+				p.want = append(p.want, keys[i]|fullMember)
+			}
+			if a&Limited != 0 {
+				p.want = append(p.want, keys[i])
 			}
 		}
-	}
-	return false
+	})
 }
 
 func (x *Member) means(p, self *Port) bool {
@@ -104,7 +90,7 @@ func (m *Manager) programPKeys(p *Port) {
 		}
 		end = p.Peer
 	}
-	table, ok := arrange(p.PKeys, end.want)
+	table, ok := arrange(p.PKeys, end.want, end.index0)
 	if !ok {
 		m.fail("%v: the P_Key table of %d entries is too small for %d", end.GUID, len(p.PKeys), len(end.want))
 	}
@@ -123,13 +109,13 @@ func (m *Manager) programPKeys(p *Port) {
 	}
 }
 
-// arrange puts the wanted keys into a table like the present one.
-func arrange(have, want []uint16) (table []uint16, ok bool) {
+// arrange puts the wanted keys into a table like the present one, that of the
+// partition index0 to the front.
+func arrange(have, want []uint16, index0 uint16) (table []uint16, ok bool) {
 	table = make([]uint16, len(have))
-	table[0] = DefaultPKey
 	rest := append([]uint16(nil), want...)
 	for i, k := range rest {
-		if k&^fullMember == DefaultPKey {
+		if k&^fullMember == index0 {
 			table[0] = k
 			rest = append(rest[:i], rest[i+1:]...)
 			break

@@ -58,18 +58,19 @@ func (m *Manager) route() {
 // compute runs the routing engine, and minhop if it refuses.
 func (m *Manager) compute() {
 	w, s := m.work, m.routes()
-	m.stats.Engine = string(m.cfg.Engine)
+	m.stats.Engine, w.fallback = string(m.cfg.Engine), ""
 	if len(s.Switches) == 0 {
 		return
 	}
 	t, err := route.Compute(m.cfg.Engine, s, m.options())
 	if err != nil && !m.cfg.Strict && m.cfg.Engine != route.EngineMinHop {
 		m.note("routing engine %s: %v; minhop does instead", m.cfg.Engine, err)
-		m.stats.Engine = string(route.EngineMinHop)
+		m.stats.Engine, w.fallback = string(route.EngineMinHop), err.Error()
 		t, err = route.MinHop(s, route.Options{})
 	}
 	if err != nil {
 		m.fail("routing engine %s: %v", m.cfg.Engine, err)
+		w.fallback = err.Error()
 		return
 	}
 	for i, x := range t.Warnings {
@@ -177,6 +178,9 @@ func (s *Subnet) SL(src *Port, dlid wire.LID) uint8 {
 	}
 	return s.tables.SL(n.index, uint16(dlid))
 }
+
+// RoutesBySL tells whether service levels are the routing engine's to give.
+func (s *Subnet) RoutesBySL() bool { return s.tables != nil && s.tables.VLs > 1 }
 
 // NextPort is the port by which a switch forwards packets to a LID.
 func (sw *Switch) NextPort(l wire.LID) (port uint8, ok bool) {

@@ -69,6 +69,8 @@ type Status struct {
 	Attributes []AttrCount // SMPs sent by attribute, in the order of attributes
 	TrapCounts []TrapCount
 	Errors     []LogEntry // the last ones, the oldest first
+	Remotes    []RemoteSM // other subnet managers, as the last sweep of a master found them
+	Routing    Routing    // zero before the first sweep
 	Now        sim.Time
 }
 
@@ -138,7 +140,7 @@ func (m *Manager) Status() Status {
 	s := Status{
 		GUID: m.cfg.GUID, Priority: m.cfg.Priority, State: m.state.String(), Sweeping: m.sweep.phase.String(),
 		MasterLID: m.MasterLID(), Stats: m.stats, Now: m.cfg.Proc.Now(),
-		Errors: append([]LogEntry(nil), m.log.list...),
+		Errors: append([]LogEntry(nil), m.log.list...), Routing: m.routing(), Remotes: append([]RemoteSM(nil), m.remote...),
 	}
 	switch m.state {
 	case mad.SMMaster:

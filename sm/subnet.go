@@ -18,6 +18,8 @@ type Subnet struct {
 	tables   *route.Tables // nil before routing
 	fabric   *route.Subnet
 	switches []*Node // by index in fabric
+	fallback string  // why the engine that was wanted did not make tables
+	verified *Verification
 }
 
 // Node is a channel adapter, switch or router.
@@ -46,6 +48,7 @@ type Port struct {
 	end    int32    // index of an end node's port in route.Subnet
 	known  bool     // Info was read
 	want   []uint16 // P_Keys that an end port is to have
+	index0 uint16   // which of them is entry 0, without the bit of membership
 	failed bool     // was sent something and did not answer
 	sl2vl  map[uint8]mad.SLtoVL
 	vlarb  map[uint8]mad.VLArbitration

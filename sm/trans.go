@@ -51,7 +51,7 @@ type transactions struct {
 	busy  int
 	queue []*request
 	head  int
-	tid   uint64
+	tid   uint32 // of the last request, the low half
 	free  []*request
 	out   Datagram
 }
@@ -64,7 +64,7 @@ func (m *Manager) initTransactions() {
 	}
 	// Managers that run one after the other at a port do not take each other's
 	// answers for their own.
-	t.tid = uint64(m.cfg.Proc.Now()/sim.Microsecond)<<8&0xffffffff | 1
+	t.tid = uint32(m.cfg.Proc.Now()/sim.Microsecond)<<8 | 1
 }
 
 // request returns an empty request, from those that were used.
@@ -101,7 +101,7 @@ func (m *Manager) pump() {
 		for i := range t.slots {
 			if s := &t.slots[i]; s.q == nil {
 				t.tid++
-				s.q, s.tid = q, t.tid
+				s.q, s.tid = q, uint64(m.cfg.TIDHigh)<<32|uint64(t.tid)
 				t.busy++
 				m.transmit(s)
 				break

@@ -32,8 +32,8 @@ type Agent struct {
 	reports  []*report
 	sessions []*session
 	incoming []*receiving
-	ready    bool // groups of partitions were made
-	tid      uint64
+	ready    bool   // groups of partitions were made
+	tid      uint32 // of the last report
 	mgids    uint64 // that were given to groups
 	out      sm.Datagram
 	lease    sim.Timer

@@ -25,37 +25,47 @@ type member struct {
 // IPoIBQKey is the Q_Key of the broadcast groups that partitions make.
 const IPoIBQKey = 0xb1b
 
-// broadcast is the MGID of a partition's IPoIB broadcast group (RFC 4391 §4).
-func broadcast(scope uint8, pkey uint16) wire.GID {
-	pkey |= 0x8000
-	return wire.GID{0xff, 0x10 | scope, 0x40, 0x1b, byte(pkey >> 8), byte(pkey), 12: 0xff, 0xff, 0xff, 0xff}
-}
-
 // makeGroups makes the groups of the partitions.
 func (a *Agent) makeGroups() {
 	f := a.m.Config().Partitions
 	for i := range f.Partitions {
 		p := &f.Partitions[i]
 		if p.IPoIB {
-			a.fixed(p, broadcast(or(p.Group.Scope, 2), p.PKey), &p.Group)
+			g := sm.PartitionGroup{MGID: sm.Broadcast(2, p.PKey), GroupFlags: p.Group}
+			a.fixed(p, &g)
 		}
 		for k := range p.Groups {
-			a.fixed(p, p.Groups[k].MGID, &p.Groups[k].GroupFlags)
+			a.fixed(p, &p.Groups[k])
 		}
 	}
 }
 
-func (a *Agent) fixed(p *sm.Partition, id wire.GID, f *sm.GroupFlags) {
-	if a.group(id) != nil {
-		return
+// fixed makes a group of a partition: one for each of its scopes.
+func (a *Agent) fixed(p *sm.Partition, g *sm.PartitionGroup) {
+	scopes := g.Scopes
+	if scopes == 0 {
+		scopes = 1 << (g.MGID[1] & 15)
 	}
 	r := mad.MCMemberRecord{
-		MGID: id, QKey: or(f.QKey, IPoIBQKey), MTUSelector: mad.SelExact, MTU: or(f.MTU, mad.MTU2048), TClass: f.TClass,
-		PKey: p.PKey | 0x8000, RateSelector: mad.SelExact, Rate: or(f.Rate, mad.Rate10G),
-		PacketLifeTimeSelector: mad.SelExact, PacketLifeTime: a.m.Config().PacketLife, SL: f.SL, FlowLabel: f.FlowLabel, Scope: or(f.Scope, id[1]&15),
+		QKey: g.QKey, MTUSelector: mad.SelExact, MTU: or(g.MTU, mad.MTU2048), TClass: g.TClass, PKey: p.PKey | 0x8000,
+		RateSelector: mad.SelExact, Rate: or(g.Rate, mad.Rate10G),
+		PacketLifeTimeSelector: mad.SelExact, PacketLifeTime: a.m.Config().PacketLife, SL: g.SL, FlowLabel: g.FlowLabel,
 	}
-	if g := a.addGroup(&r); g != nil {
-		g.fixed = true
+	if g.IP() {
+		r.QKey = or(g.QKey, IPoIBQKey)
+	}
+	for s := uint8(1); s < 16; s++ {
+		r.MGID, r.Scope, r.HopLimit = g.MGID, s, 0
+		r.MGID[1] = r.MGID[1]&0xf0 | s
+		if s != 2 { // not link-local
+			r.HopLimit = 255
+		}
+		if scopes>>s&1 == 0 || a.group(r.MGID) != nil {
+			continue
+		}
+		if x := a.addGroup(&r); x != nil {
+			x.fixed = true
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ func TestMulticastAfterFault(t *testing.T) {
 
 // TestGroupsOfPartitions: each partition with ipoib has its broadcast group.
 func TestGroupsOfPartitions(t *testing.T) {
-	f, err := sm.ParsePartitions("Default=0x7fff, ipoib: ALL=full;\nred=0x1234, ipoib, mtu=3, sl=2, scope=5, Q_Key=0x77: ALL mgid=ff15:401b::7, rate=6;")
+	f, err := sm.ParsePartitions("Default=0x7fff, ipoib: ALL=full;\nred=0x1234, ipoib, mtu=3, sl=2, scope=5, Q_Key=0x77: ALL mgid=ff15:401b::7, sl=1\n mgid=ff15:a01b::9, rate=6, Q_Key=0, scope=8, scope=2;")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +199,11 @@ func TestGroupsOfPartitions(t *testing.T) {
 	}
 	want := []string{
 		"ff12:401b:ffff::ffff:ffff mtu 4 rate 3 sl 0 qkey 0xb1b pkey 0xffff scope 2",
-		"ff15:401b::7 mtu 3 rate 6 sl 2 qkey 0x77 pkey 0x9234 scope 5",
+		"ff12:a01b::9 mtu 3 rate 6 sl 2 qkey 0x0 pkey 0x9234 scope 2",
+		"ff15:401b:9234::7 mtu 3 rate 3 sl 1 qkey 0x77 pkey 0x9234 scope 5",
 		"ff15:401b:9234::ffff:ffff mtu 3 rate 3 sl 2 qkey 0x77 pkey 0x9234 scope 5",
+		"ff15:a01b::9 mtu 3 rate 6 sl 2 qkey 0x0 pkey 0x9234 scope 5",
+		"ff18:a01b::9 mtu 3 rate 6 sl 2 qkey 0x0 pkey 0x9234 scope 8",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("groups\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

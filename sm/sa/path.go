@@ -158,7 +158,9 @@ func (q *query) pair(w *mad.PathRecord, has *pathWishes, src, dst *sm.Port, slid
 	if r.PKey == 0 {
 		return r, false
 	}
-	r.SL = q.sub.SL(src, dlid)
+	if r.SL = q.sub.SL(src, dlid); !q.sub.RoutesBySL() {
+		r.SL = q.a.m.Config().Partitions.SL(r.PKey)
+	}
 	if has.sl && w.SL != r.SL {
 		return r, false
 	}

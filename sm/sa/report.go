@@ -10,7 +10,7 @@ import (
 // report is a notice on its way to a subscriber, sent again until ReportResp.
 type report struct {
 	d     sm.Datagram
-	id    uint64
+	id    uint32
 	tries int
 	timer sim.Timer
 }
@@ -36,9 +36,9 @@ func (a *Agent) forward(n *mad.NoticeRecord) {
 		x[0], x[1], x[2] = mad.BaseVersion, byte(mad.ClassSubnAdm), mad.ClassSubnAdm.Version()
 		x.Packet().SetMethod(mad.MethodReport)
 		x.Packet().SetAttr(mad.AttrNotice)
-		x.Packet().SetTID(reportTID | r.id)
+		x.Packet().SetTID(a.tidOf(r.id))
 		mad.Encode(n, x.Data())
-		r.timer.Init(a.cfg.Proc, a, opReport, r.id)
+		r.timer.Init(a.cfg.Proc, a, opReport, uint64(r.id))
 		r.timer.Reset(a.cfg.Proc.Now() + a.cfg.Timeout)
 		a.reports = append(a.reports, r)
 		a.stats.Reports++
@@ -46,14 +46,14 @@ func (a *Agent) forward(n *mad.NoticeRecord) {
 	}
 }
 
-// reportTID marks the TIDs of reports.
-const reportTID = 1 << 32
+// tidOf is the transaction ID of a report.
+func (a *Agent) tidOf(id uint32) uint64 { return uint64(a.m.Config().TIDHigh)<<32 | uint64(id) }
 
 // reported ends a report.
 func (a *Agent) reported(d *sm.Datagram) {
 	tid := d.Packet().TID()
 	for i, r := range a.reports {
-		if reportTID|r.id == tid && r.d.DLID == d.SLID {
+		if a.tidOf(r.id) == tid && r.d.DLID == d.SLID {
 			a.endReport(i)
 			return
 		}
@@ -72,7 +72,7 @@ func (a *Agent) endReport(i int) {
 // reportAgain repeats a report, or gives it up.
 func (a *Agent) reportAgain(id uint64) {
 	for i, r := range a.reports {
-		if r.id != id {
+		if uint64(r.id) != id {
 			continue
 		}
 		if r.tries++; r.tries > a.cfg.Retries || a.subnet() == nil {
