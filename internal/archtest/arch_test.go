@@ -22,6 +22,7 @@ const module = "cnuas/"
 var pure = []string{
 	"internal/sim", "internal/wire", "internal/wire/mad", "internal/frame", "internal/link", "internal/qdisc", "internal/nic",
 	"internal/ibport", "internal/ibport/ibtest", "internal/ibagent", "switch/ib",
+	"internal/tunnel", "internal/tunnel/datagram",
 	"switch", "switch/ether", "hca", "hca/ring", "hca/verbs", "hca/transport", "hca/cc",
 	"sm", "sm/sa", "sm/smtest",
 	"sm/route",
@@ -40,6 +41,7 @@ var layers = map[string]int{
 	"switch/ether":      4,
 	"internal/ibport":   3,
 	"internal/ibagent":  4,
+	"internal/tunnel":   4,
 	"switch/ib":         5,
 	"hca":               5, // above the InfiniBand agents, which it shares with switch/ib
 	"hca/cc":            0, // of HCAs and of NICs that stand in for a kernel

@@ -64,7 +64,7 @@ func TestFullRate(t *testing.T) {
 	if x.b.Rcvd < ideal*997/1000 {
 		t.Errorf("%d packets, a full wire has %d", x.b.Rcvd, ideal)
 	}
-	if c := x.b.Port.Counters(); c.FlowXmit > x.b.Rcvd*52/100 {
+	if c := x.b.Port.Counters(); !exact && c.FlowXmit > x.b.Rcvd*52/100 {
 		t.Errorf("%d flow control packets for %d packets", c.FlowXmit, x.b.Rcvd)
 	}
 	if c := x.a.Port.Counters(); c.XmitData != c.XmitPkts*1030 || c.UnicastXmitPkts != c.XmitPkts || c.XmitWait > 100 {

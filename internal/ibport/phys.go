@@ -29,19 +29,16 @@ type phys struct {
 
 // signal is what one end tells the other.
 type signal struct {
-	state  mad.PhysState
-	widths mad.LinkWidth // enabled
-	speeds mad.LinkSpeed
-	exts   mad.LinkSpeedExt
-	epoch  uint32
+	LinkState
+	epoch uint32
 }
 
 func (s signal) pack() uint64 {
-	return uint64(s.state) | uint64(s.widths)<<8 | uint64(s.speeds)<<16 | uint64(s.exts)<<24 | uint64(s.epoch)<<32
+	return uint64(s.Phys) | uint64(s.Widths)<<8 | uint64(s.Speeds)<<16 | uint64(s.Exts)<<24 | uint64(s.epoch)<<32
 }
 
 func unpackSignal(v uint64) signal {
-	return signal{mad.PhysState(v), mad.LinkWidth(v >> 8), mad.LinkSpeed(v >> 16), mad.LinkSpeedExt(v >> 24), uint32(v >> 32)}
+	return signal{LinkState{mad.PhysState(v), mad.LinkWidth(v >> 8), mad.LinkSpeed(v >> 16), mad.LinkSpeedExt(v >> 24)}, uint32(v >> 32)}
 }
 
 // cable tells that there is a wire to a peer, or no more.
@@ -59,10 +56,14 @@ func (p *Port) cable(in bool) {
 
 // say tells the peer the present state.
 func (p *Port) say() {
+	if p.far != nil {
+		p.far.Say()
+		return
+	}
 	if !p.phys.cable || p.peer == nil {
 		return
 	}
-	s := signal{p.phys.state, p.set.widths, p.set.speeds, p.set.exts, p.phys.epoch}
+	s := signal{p.LinkState(), p.phys.epoch}
 	p.peer.proc.At(p.proc.Now()+p.link.Delay(), p.peer, opSignal, s.pack())
 }
 
@@ -108,7 +109,7 @@ func (p *Port) lose() {
 
 // poll begins the way to Training if the peer is there.
 func (p *Port) poll() {
-	if h := p.phys.heard.state; h != mad.PhysPolling && h != mad.PhysTraining || p.phys.timer.Armed() {
+	if h := p.phys.heard.Phys; h != mad.PhysPolling && h != mad.PhysTraining || p.phys.timer.Armed() {
 		return
 	}
 	wait := p.cfg.Training / 2
@@ -123,23 +124,23 @@ func (p *Port) hear(s signal) {
 	if s.epoch != p.phys.epoch {
 		return
 	}
-	if h := p.phys.heard; s.widths != h.widths || s.speeds != h.speeds || s.exts != h.exts {
+	if h := p.phys.heard; s.Widths != h.Widths || s.Speeds != h.Speeds || s.Exts != h.Exts {
 		p.phys.failed = false // it may go better now
 	}
 	p.phys.heard = s
 	switch p.phys.state {
 	case mad.PhysSleep:
-		if s.state == mad.PhysPolling {
+		if s.Phys == mad.PhysPolling {
 			p.enter(mad.PhysPolling)
 		}
 	case mad.PhysPolling:
-		if s.state == mad.PhysPolling || s.state == mad.PhysTraining {
+		if s.Phys == mad.PhysPolling || s.Phys == mad.PhysTraining {
 			p.poll()
 		} else {
 			p.phys.timer.Stop()
 		}
 	case mad.PhysTraining:
-		switch s.state {
+		switch s.Phys {
 		case mad.PhysPolling:
 		case mad.PhysTraining, mad.PhysLinkUp:
 			p.configure()
@@ -147,7 +148,7 @@ func (p *Port) hear(s signal) {
 			p.lose()
 		}
 	case mad.PhysLinkUp:
-		switch s.state {
+		switch s.Phys {
 		case mad.PhysTraining: // it is about to follow
 		case mad.PhysLinkUp:
 			p.flowAll()
@@ -157,7 +158,7 @@ func (p *Port) hear(s signal) {
 			p.lose()
 		}
 	case mad.PhysRecovery:
-		switch s.state {
+		switch s.Phys {
 		case mad.PhysRecovery, mad.PhysLinkUp:
 			p.configure()
 		default:
@@ -180,7 +181,7 @@ func (p *Port) trained() {
 // configure brings the link up if both ends are ready for it.
 func (p *Port) configure() {
 	h := p.phys.heard
-	if !p.phys.ready || h.state != p.phys.state && h.state != mad.PhysLinkUp {
+	if !p.phys.ready || h.Phys != p.phys.state && h.Phys != mad.PhysLinkUp {
 		return
 	}
 	if p.phys.state == mad.PhysRecovery {
@@ -188,7 +189,7 @@ func (p *Port) configure() {
 		p.enter(mad.PhysLinkUp)
 		return
 	}
-	w, s, ext := negotiate(p.set.widths&h.widths, p.set.speeds&h.speeds, p.set.exts&h.exts)
+	w, s, ext := negotiate(p.set.widths&h.Widths, p.set.speeds&h.Speeds, p.set.exts&h.Exts)
 	rate := DataRate(w, s, ext)
 	if rate == 0 {
 		p.phys.failed = true

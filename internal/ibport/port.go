@@ -69,6 +69,7 @@ type Port struct {
 	link  *link.Port // nil: port 0 of a switch
 	proc  *sim.Proc
 	peer  *Port
+	far   Far // what is in the place of peer if that is not on this engine
 
 	phys   phys
 	state  mad.PortState
@@ -88,6 +89,7 @@ type Port struct {
 	maxLen  int32  // of a packet, LRH to VCRC
 	vls     uint8  // operational data lanes
 	flow    flow
+	relax   relaxed
 
 	arb       arbiter
 	waiting   uint16 // lanes for which the owner has something, VL15 too
@@ -163,7 +165,7 @@ func Connect(a, b *Port, delay sim.Time) error {
 // cable that is pulled. nil for port 0 of a switch.
 func (p *Port) Link() *link.Port { return p.link }
 
-// Peer is the port at the other end; nil if there is none.
+// Peer is the port at the other end; nil if there is none on this engine.
 func (p *Port) Peer() *Port { return p.peer }
 
 // Name is the port's name.

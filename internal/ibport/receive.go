@@ -53,6 +53,7 @@ func (p *Port) Receive(_ int, f *frame.Frame) {
 	}
 	p.count.overruns = 0
 	l.rx.Receive(int(m.Blocks))
+	p.touch(m.VL)
 	l.held += int32(m.Blocks)
 	p.announce(m.VL, l) // what it has left has become less
 	p.count.received(f)
@@ -97,11 +98,16 @@ func (p *Port) receive15(f *frame.Frame) {
 // nothing in it can be believed.
 func (p *Port) corrupted(f *frame.Frame) {
 	p.pool.Put(f)
-	p.count.symbolErrors++
-	p.count.rcvErrors++
-	p.count.localPhysical++
+	p.symbolErrors(1)
+}
+
+// symbolErrors counts n packets that were hit.
+func (p *Port) symbolErrors(n uint32) {
+	p.count.symbolErrors += uint64(n)
+	p.count.rcvErrors += uint64(n)
+	p.count.localPhysical += uint64(n)
 	p.damaged()
-	p.count.phyErrors++
+	p.count.phyErrors = uint8(min(uint32(p.count.phyErrors)+n, 255))
 	if p.count.phyErrors > p.set.phyErrors { // IBTA vol. 1 §7.12.2
 		p.count.phyErrors = 0
 		p.count.linkIntegrity++

@@ -118,6 +118,7 @@ func (p *Port) choose() *frame.Frame {
 	f := p.take(uint8(vl))
 	l := &p.lanes[vl]
 	l.tx.Send(int(f.Meta.IB.Blocks))
+	p.touch(uint8(vl))
 	l.headSince, l.hoqDrops = now, 0
 	p.arb.charge(f.Meta.IB.Blocks)
 	if f.Meta.IB.VL != uint8(vl) {

@@ -31,10 +31,10 @@ func (p *Port) damaged() {
 	}
 }
 
-func (p *Port) interval() sim.Time { return p.symbol() * flowInterval / 1000 }
+func (p *Port) interval() sim.Time { return max(p.symbol()*flowInterval/1000, p.relax.busy) }
 
 func (p *Port) exact(now sim.Time) bool {
-	return p.cfg.ExactFlow || now < p.flow.suspect || p.peer != nil && p.peer.flow.muted
+	return p.cfg.ExactFlow || p.far != nil || now < p.flow.suspect || p.peer != nil && p.peer.flow.muted
 }
 
 func (p *Port) armFlow(now sim.Time) {
@@ -48,8 +48,12 @@ func (p *Port) refresh(now sim.Time) {
 	if p.phys.state != mad.PhysLinkUp {
 		return
 	}
-	p.flowAll()
-	limit := p.symbol() * flowWatchdog / 1000
+	next, limit := sim.Time(0), p.symbol()*flowWatchdog/1000
+	if p.relax.busy != 0 {
+		next, limit = p.refreshRelaxed(now), max(limit, watchdogIdles*p.relax.idle)
+	} else {
+		p.flowAll()
+	}
 	for i := range p.vls {
 		if now-p.lanes[i].lastFlow > limit {
 			p.count.flowTimeouts[i]++
@@ -57,6 +61,10 @@ func (p *Port) refresh(now sim.Time) {
 			p.recover(false)
 			return
 		}
+	}
+	if next != 0 {
+		p.flow.timer.Reset(next)
+		return
 	}
 	p.armFlow(now)
 }

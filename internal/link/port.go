@@ -81,6 +81,8 @@ type Counters struct {
 	LossDrops         uint64 // sent by this port, dropped by an injected loss
 	Corrupted         uint64 // sent by this port, damaged by an injected loss and received all the same
 	DownDrops         uint64 // were on the wire of this port when the link went down
+	Carried           uint64 // given to the far end; see ConnectFar
+	Delivered         uint64 // that came from it
 }
 
 // Port is one end of a link.
@@ -95,6 +97,7 @@ type Port struct {
 	tx   *sim.Proc // orders what this port sends
 	arr  *sim.Proc // orders what arrives at this port, apart from what it sends
 	peer *Port
+	far  Far // what is in the place of peer, if the other port is not on this engine
 
 	rate  Rate
 	perB  sim.Time // picoseconds per byte, when that is a whole number
@@ -113,6 +116,11 @@ type Port struct {
 	flight  frame.FIFO // frames on their way to this port; only the head is in the engine
 	arrive  bool       // an arrival event is in the engine
 
+	// Of a link to a far end.
+	out             frame.FIFO // frames on their way there; only the head is in the engine
+	leaving         bool       // an event of out is in the engine
+	pulled, carrier bool
+
 	loss      float64
 	lossRand  *sim.Rand
 	observers []Observer
@@ -121,6 +129,7 @@ type Port struct {
 const (
 	opIdle = iota
 	opArrive
+	opLeave
 )
 
 // NewPort returns port number index of dev, not connected. Both processes of
@@ -142,7 +151,7 @@ func Connect(a, b *Port, c Config) error {
 	if c.Rate <= 0 || c.Delay < 0 {
 		return fmt.Errorf("link %s - %s: rate %d b/s and delay %v: the rate must be positive and the delay not negative", a.Name, b.Name, c.Rate, c.Delay)
 	}
-	if a.peer != nil || b.peer != nil || a == b {
+	if a.Connected() || b.Connected() || a == b {
 		return fmt.Errorf("link %s - %s: a port has one link", a.Name, b.Name)
 	}
 	for _, p := range []*Port{a, b} {
@@ -161,10 +170,13 @@ func (p *Port) setRate(r Rate) {
 }
 
 // SetRate changes the rate of both directions of a connected link, which must
-// be positive, for the frames that are sent from now on.
+// be positive, for the frames that are sent from now on. To a far end it is that
+// of the one direction.
 func (p *Port) SetRate(r Rate) {
 	p.setRate(r)
-	p.peer.setRate(r)
+	if p.peer != nil {
+		p.peer.setRate(r)
+	}
 }
 
 // SetOverhead says how many bytes of a frame's time on the wire come on top of
@@ -191,7 +203,7 @@ func (p *Port) Rate() Rate { return p.rate }
 // Delay is the propagation delay of the link.
 func (p *Port) Delay() sim.Time { return p.delay }
 
-// Peer is the other end; nil if not connected.
+// Peer is the other end; nil if not connected, or to a far end.
 func (p *Port) Peer() *Port { return p.peer }
 
 // Up tells whether frames can pass.

@@ -48,6 +48,10 @@ func (p *Port) send(now sim.Time, f *frame.Frame) {
 	for _, o := range p.observers {
 		o.Observe(p, Tx, now, f)
 	}
+	if p.far != nil {
+		p.leave(f)
+		return
+	}
 	if p.loss > 0 && p.lossRand.Chance(p.loss) {
 		if !p.peer.keep {
 			p.Counters.LossDrops++
@@ -72,12 +76,27 @@ func (p *Port) send(now sim.Time, f *frame.Frame) {
 	}
 }
 
+// approach is the end of send for a frame of a far end.
+func (p *Port) approach(f *frame.Frame, due sim.Time) {
+	f.Due = due
+	if p.head != 0 {
+		f.Meta.Tail = due
+	}
+	p.flight.Push(f)
+	if !p.arrive {
+		p.arrive = true
+		p.arr.At(due, p, opArrive, 0)
+	}
+}
+
 // HandleEvent implements sim.Handler; only the engine calls it.
 func (p *Port) HandleEvent(now sim.Time, op uint32, _ uint64) {
 	switch op {
 	case opIdle:
 		p.waiting = false
 		p.Kick()
+	case opLeave:
+		p.left(now)
 	case opArrive:
 		p.arrive = false
 		f := p.flight.Peek()
@@ -112,6 +131,10 @@ type LinkWatcher interface {
 // SetUp takes the whole link down or brings it up again. Frames on either wire
 // are lost and counted, as with a cable that is pulled.
 func (p *Port) SetUp(up bool) {
+	if p.far != nil {
+		p.setUpFar(up)
+		return
+	}
 	if p.peer == nil || p.up == up {
 		return
 	}
@@ -123,18 +146,27 @@ func (p *Port) SetUp(up bool) {
 				q.peer.Counters.DownDrops++
 				q.pool.Put(f)
 			}
-			for f := q.control.Pop(); f != nil; f = q.control.Pop() {
-				q.pool.Put(f)
-			}
+			q.flushControl()
 		}
 	}
 	for _, q := range ends {
-		if w, ok := q.dev.(LinkWatcher); ok {
-			w.LinkChanged(q.Index, up)
-		}
-		if up {
-			q.Kick()
-		}
+		q.tell(up)
+	}
+}
+
+func (p *Port) flushControl() {
+	for f := p.control.Pop(); f != nil; f = p.control.Pop() {
+		p.pool.Put(f)
+	}
+}
+
+// tell lets the device know.
+func (p *Port) tell(up bool) {
+	if w, ok := p.dev.(LinkWatcher); ok {
+		w.LinkChanged(p.Index, up)
+	}
+	if up {
+		p.Kick()
 	}
 }
 

@@ -20,12 +20,29 @@ var vcrcTable = func() (t [256]uint16) {
 	return t
 }()
 
+// vcrcTables are those of the slicing-by-8 method: the CRC of byte i followed by
+// n zero bytes is vcrcTables[n][i].
+var vcrcTables = func() (t [8][256]uint16) {
+	t[0] = vcrcTable
+	for n := 1; n < 8; n++ {
+		for i, c := range t[n-1] {
+			t[n][i] = t[0][c&0xff] ^ c>>8
+		}
+	}
+	return t
+}()
+
 // VCRC computes the variant CRC over b, a packet from its LRH to its ICRC
 // (IBTA vol. 1 §7.8.2). The result goes on the wire least significant byte
 // first. Over the first four bytes of a flow control packet the same CRC is
 // its LPCRC (§7.9.4).
 func VCRC(b []byte) uint16 {
 	c := ^uint16(0)
+	t := &vcrcTables
+	for ; len(b) >= 8; b = b[8:] {
+		c ^= uint16(b[0]) | uint16(b[1])<<8
+		c = t[7][byte(c)] ^ t[6][c>>8] ^ t[5][b[2]] ^ t[4][b[3]] ^ t[3][b[4]] ^ t[2][b[5]] ^ t[1][b[6]] ^ t[0][b[7]]
+	}
 	for _, x := range b {
 		c = vcrcTable[byte(c)^x] ^ c>>8
 	}

@@ -9,6 +9,7 @@ import (
 	"cnuas/internal/ibport"
 	"cnuas/internal/ibport/ibtest"
 	"cnuas/internal/sim"
+	"cnuas/internal/tunnel/datagram"
 	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
 )
@@ -23,7 +24,11 @@ type network struct {
 	sw   []*Switch
 	end  []*ibtest.End // LID i+1
 	port ibport.Config
+	far  []*datagram.Link
 }
+
+// tunnelled makes the links of tests tunnels over a network in memory.
+var tunnelled bool
 
 func newNetwork(t testing.TB) *network {
 	return &network{TB: t, e: sim.NewEngine(7), pool: &frame.Pool{}, port: ibport.Config{SpeedsExt: mad.SpeedEDR}}
@@ -62,6 +67,14 @@ func (n *network) addEnd(s *Switch, port int) *ibtest.End {
 
 func (n *network) connect(a, b *ibport.Port) {
 	n.Helper()
+	if tunnelled {
+		l, err := datagram.Connect(n.e, n.pool, a, b, delay)
+		if err != nil {
+			n.Fatal(err)
+		}
+		n.far = append(n.far, l)
+		return
+	}
 	if err := ibport.Connect(a, b, delay); err != nil {
 		n.Fatal(err)
 	}
@@ -124,6 +137,11 @@ func (n *network) done() {
 		x.Drop()
 	}
 	n.run(300 * sim.Millisecond)
+	for _, l := range n.far { // flow control goes on over tunnels
+		for _, x := range l.End {
+			x.Port().Link().SetUp(false)
+		}
+	}
 	for _, s := range n.sw {
 		if err := s.Conservation(); err != nil {
 			n.Error(err)

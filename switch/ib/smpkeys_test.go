@@ -123,7 +123,11 @@ func TestWatchdogTrap(t *testing.T) {
 	n.bringUp()
 	n.ca[0].Got = nil
 	n.ca[1].P.MuteFlow(true)
-	n.run(160 * sim.Microsecond)
+	wait := 160 * sim.Microsecond
+	if tunnelled {
+		wait = 500 * sim.Millisecond
+	}
+	n.run(wait)
 	var no mad.Notice
 	var d mad.TrapPortData
 	if len(n.ca[0].Got) != 1 || !mad.Decode(&no, n.ca[0].Got[0].Data()) || no.TrapNumber != mad.TrapFlowControlTimeout || !mad.Decode(&d, no.DataDetails[:]) || d.LID != 102 || d.PortNum != 1 {
