@@ -14,8 +14,8 @@ import (
 
 // The examples of docs/TUNNEL.md.
 const (
-	exampleState = "49420103000000070002000012345678000001ff" + "050303020abcdef000c80000" + "0002c90300a1b2c4"
-	exampleFlow  = "49420102010000070002000012345678000002a1" + "00101220801d"
+	exampleState = "49420103000000070002fed212345678000001ff" + "050303020abcdef000c80000" + "0002c90300a1b2c4"
+	exampleFlow  = "494201020100000700024c9212345678000002a1" + "00101220801d"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -29,10 +29,11 @@ func unhex(t testing.TB, s string) []byte {
 
 func TestHeader(t *testing.T) {
 	h := Header{Type: TypeFlow, VL: 1, To: 7, From: 2, Session: 0x12345678, Seq: 0x2a1}
-	b := make([]byte, HeaderLen)
+	b := unhex(t, exampleFlow)
+	clear(b[:HeaderLen])
 	h.Encode(b)
-	if want := exampleFlow[:2*HeaderLen]; hex.EncodeToString(b) != want {
-		t.Errorf("%x, want %s", b, want)
+	if hex.EncodeToString(b) != exampleFlow {
+		t.Errorf("%x, want %s", b, exampleFlow)
 	}
 	var d Header
 	if err := d.Decode(b); err != nil || d != h {
@@ -44,7 +45,7 @@ func TestHeader(t *testing.T) {
 		want error
 	}{
 		{0, 'X', ErrMagic}, {1, 'X', ErrMagic}, {2, 0, ErrVersion}, {2, 2, ErrVersion}, {3, 0, ErrType}, {3, 4, ErrType},
-		{5, 9, nil}, {10, 9, nil}, {11, 9, nil}, // reserved
+		{4, 9, ErrCheck}, {10, 9, ErrCheck}, {16, 9, ErrCheck},
 	} {
 		x := bytes.Clone(b)
 		x[c.at] = c.to
@@ -55,7 +56,8 @@ func TestHeader(t *testing.T) {
 	if d.Decode(b[:HeaderLen-1]) != ErrShort || d.Decode(nil) != ErrShort {
 		t.Error("a short header is valid")
 	}
-	copy(b[12:], []byte{0, 0, 0, 0})
+	h.Session = 0
+	h.Encode(b)
 	if d.Decode(b) != ErrSession {
 		t.Error("session 0 is valid")
 	}
@@ -65,6 +67,10 @@ func TestState(t *testing.T) {
 	s := State{LinkState: ibport.LinkState{Phys: mad.PhysLinkUp, Widths: 3, Speeds: 3, Exts: 2}, Heard: 0x0abcdef0, Heartbeat: 200, GUID: 0x0002c90300a1b2c4}
 	b := make([]byte, StateLen)
 	s.Encode(b)
+	var h Header
+	if err := h.Decode(unhex(t, exampleState)); err != nil || h != (Header{Type: TypeState, To: 7, From: 2, Session: 0x12345678, Seq: 0x1ff}) {
+		t.Errorf("%+v, %v", h, err)
+	}
 	if want := exampleState[2*HeaderLen:]; hex.EncodeToString(b) != want {
 		t.Errorf("%x, want %s", b, want)
 	}

@@ -237,11 +237,18 @@ func TestHostile(t *testing.T) {
 	h := tunnel.Header{Type: tunnel.TypeState, To: 7, From: 1, Session: 5}
 	s := tunnel.State{LinkState: ibport.LinkState{Phys: mad.PhysPolling}, Heartbeat: 200}
 	good := make([]byte, tunnel.HeaderLen+tunnel.StateLen)
-	h.Encode(good)
 	s.Encode(good[tunnel.HeaderLen:])
+	h.Encode(good)
 	change := func(at int, v ...byte) []byte {
 		b := append([]byte(nil), good...)
 		copy(b[at:], v)
+		return b
+	}
+	with := func(f func(h *tunnel.Header, s *tunnel.State)) []byte {
+		h, s, b := h, s, make([]byte, len(good))
+		f(&h, &s)
+		s.Encode(b[tunnel.HeaderLen:])
+		h.Encode(b)
 		return b
 	}
 	hub, end := &x.hub[1].Stats, &x.tun[1].Stats
@@ -257,13 +264,14 @@ func TestHostile(t *testing.T) {
 		{"garbage", addrX, []byte(strings.Repeat("garbage", 10)), &hub.Drops[tunnel.DropMagic], "not a tunnel's"},
 		{"version", addrA, change(2, 2), &hub.Drops[tunnel.DropVersion], "another version"},
 		{"type", addrA, change(3, 9), &hub.Drops[tunnel.DropType], "unknown type"},
-		{"end", addrA, change(6, 0, 9), &hub.Drops[tunnel.DropUnknown], "no end 9"},
+		{"spoilt", addrA, change(22, 9), &hub.Drops[tunnel.DropCheck], "check is wrong"},
+		{"end", addrA, with(func(h *tunnel.Header, _ *tunnel.State) { h.To = 9 }), &hub.Drops[tunnel.DropUnknown], "no end 9"},
 		{"address", addrX, good, &end.Drops[tunnel.DropWrongPeer], "the peer is"},
 		{"port", netip.AddrPortFrom(addrA.Addr(), 1), good, &end.Drops[tunnel.DropWrongPeer], "the peer is"},
-		{"from", addrA, change(8, 0, 2), &end.Drops[tunnel.DropWrongPeer], "the peer is"},
-		{"state", addrA, change(tunnel.HeaderLen, 99), &end.Drops[tunnel.DropState], "malformed"},
-		{"session", addrA, change(3, 1), &end.Drops[tunnel.DropStale], ""},
-		{"again", addrA, change(12, 0, 0, 0, 0xa), &end.Drops[tunnel.DropLate], ""},
+		{"from", addrA, with(func(h *tunnel.Header, _ *tunnel.State) { h.From = 2 }), &end.Drops[tunnel.DropWrongPeer], "the peer is"},
+		{"state", addrA, with(func(_ *tunnel.Header, s *tunnel.State) { s.Phys = 99 }), &end.Drops[tunnel.DropState], "malformed"},
+		{"session", addrA, with(func(h *tunnel.Header, _ *tunnel.State) { h.Type = tunnel.TypePacket }), &end.Drops[tunnel.DropStale], ""},
+		{"again", addrA, with(func(h *tunnel.Header, _ *tunnel.State) { h.Session = 0xa }), &end.Drops[tunnel.DropLate], ""},
 	} {
 		before, logs := *c.count, x.logged(c.log)
 		for range 1000 {
@@ -296,9 +304,9 @@ func FuzzReceive(f *testing.F) {
 		for seq := uint32(0); len(b) > 2; seq++ { // type, length, payload
 			n := min(int(b[1])+2, len(b))
 			h := tunnel.Header{Type: tunnel.Type(b[0]&3 + 1), VL: b[0] >> 4, To: 7, From: 1, Session: 0xa, Seq: x.tun[0].Seq() + seq}
-			d := make([]byte, tunnel.HeaderLen, tunnel.HeaderLen+n)
+			d := append(make([]byte, tunnel.HeaderLen), b[2:n]...)
 			h.Encode(d)
-			x.hub[1].Receive(addrA, append(d, b[2:n]...))
+			x.hub[1].Receive(addrA, d)
 			b = b[n:]
 			x.run(10 * sim.Microsecond)
 		}

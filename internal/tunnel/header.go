@@ -18,6 +18,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"cnuas/internal/wire"
 )
 
 // Port is the UDP port that a tunnel uses unless it is told another.
@@ -53,7 +55,7 @@ const (
 //	+---------------+---------------+---------------+---------------+
 //	|      VL       |   reserved    |              To               |
 //	+---------------+---------------+---------------+---------------+
-//	|             From              |           reserved            |
+//	|             From              |             Check             |
 //	+---------------+---------------+---------------+---------------+
 //	|                            Session                            |
 //	+---------------+---------------+---------------+---------------+
@@ -74,20 +76,43 @@ var (
 	ErrVersion = fmt.Errorf("of another version than %d", Version)
 	ErrType    = errors.New("of an unknown type")
 	ErrSession = errors.New("without a session")
+	ErrCheck   = errors.New("spoilt: its check is wrong")
 )
 
-// Encode writes the header into b, which has at least HeaderLen bytes.
+// checked is how much of a datagram the Check covers: the header, and a State,
+// which has no CRC of its own as packets have.
+func checked(t Type, b []byte) []byte {
+	if t == TypeState {
+		return b
+	}
+	return b[:HeaderLen]
+}
+
+// check is the Check of a datagram: the CRC that is VCRC and LPCRC too, over the
+// bytes with zeros in its place.
+func check(t Type, b []byte) uint16 {
+	c := checked(t, b)
+	x, y := c[10], c[11]
+	c[10], c[11] = 0, 0
+	crc := wire.VCRC(c)
+	c[10], c[11] = x, y
+	return crc
+}
+
+// Encode writes the header into b, a datagram that is complete otherwise: of at
+// least HeaderLen bytes, with the State, if it is one, behind them.
 func (h *Header) Encode(b []byte) {
 	binary.BigEndian.PutUint16(b, magic)
 	b[2], b[3], b[4], b[5] = Version, byte(h.Type), h.VL, 0
 	binary.BigEndian.PutUint16(b[6:], h.To)
 	binary.BigEndian.PutUint16(b[8:], h.From)
-	binary.BigEndian.PutUint16(b[10:], 0)
 	binary.BigEndian.PutUint32(b[12:], h.Session)
 	binary.BigEndian.PutUint32(b[16:], h.Seq)
+	binary.LittleEndian.PutUint16(b[10:], check(h.Type, b))
 }
 
-// Decode reads the header of a datagram. Reserved bytes are ignored.
+// Decode reads the header of a whole datagram, which is the same afterwards.
+// Reserved bytes are ignored.
 func (h *Header) Decode(b []byte) error {
 	switch {
 	case len(b) < HeaderLen:
@@ -98,6 +123,8 @@ func (h *Header) Decode(b []byte) error {
 		return ErrVersion
 	case b[3] < byte(TypePacket) || b[3] > byte(TypeState):
 		return ErrType
+	case binary.LittleEndian.Uint16(b[10:]) != check(Type(b[3]), b):
+		return ErrCheck
 	}
 	*h = Header{
 		Type: Type(b[3]), VL: b[4],

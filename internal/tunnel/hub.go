@@ -127,6 +127,8 @@ func (h *Hub) Receive(from netip.AddrPort, b []byte) {
 			r = DropMagic
 		case ErrVersion:
 			r = DropVersion
+		case ErrCheck:
+			r = DropCheck
 		}
 		h.drop(r)
 		if !h.logged[dropNames[r]] {

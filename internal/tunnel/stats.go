@@ -10,6 +10,7 @@ const (
 	DropMagic                 // not a tunnel's
 	DropVersion               // another version of the protocol
 	DropType                  // an unknown type, or no session
+	DropCheck                 // spoilt on the way
 	DropUnknown               // To names no end of the hub
 	DropWrongPeer             // not from the peer of the end
 	DropStale                 // of a session that is over, or has not begun with a State
@@ -19,7 +20,7 @@ const (
 	NumDrops
 )
 
-var dropNames = [NumDrops]string{"too short", "not a tunnel's", "another version", "unknown type", "unknown end",
+var dropNames = [NumDrops]string{"too short", "not a tunnel's", "another version", "unknown type", "wrong check", "unknown end",
 	"wrong peer", "stale session", "late", "malformed state", "bad packet"}
 
 // String names the reason.
