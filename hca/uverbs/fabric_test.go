@@ -130,6 +130,7 @@ func (f *fabric) start() error {
 		f.nodes[i], err = f.srv.AddNode(uverbs.NodeConfig{
 			Name:    fmt.Sprintf("h%d", i+1),
 			Devices: []uverbs.Device{{HCA: d, Name: "rxe0", NetDev: "eth0", Rate: 100e9}},
+			Kinds:   []uverbs.Kind{&echoKind{}},
 			Resolve: resolve,
 		})
 		if err != nil {

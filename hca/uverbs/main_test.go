@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(launchEnv)
 		os.Exit(launchMain(v))
 	}
+	if v := os.Getenv(echoEnv); v != "" {
+		os.Exit(echoMain(v))
+	}
 	if v := os.Getenv(daemonEnv); v != "" {
 		os.Exit(daemonMain(v))
 	}

@@ -23,6 +23,7 @@ type Device struct {
 type NodeConfig struct {
 	Name    string
 	Devices []Device // device i is /dev/infiniband/uverbs<i>
+	Kinds   []Kind   // other device files that the node's programs find
 
 	// Resolve finds the MAC address of the next hop towards dgid for a device
 	// of the node, as its namespace's routes and neighbours say. It may take a
@@ -39,6 +40,7 @@ type Node struct {
 	mu       sync.Mutex
 	closed   bool
 	contexts map[fileID]*context
+	files    map[fileID]plugged
 	sessions map[*session]struct{}
 	idle     sync.WaitGroup // sessions
 
@@ -52,7 +54,7 @@ func (s *Server) AddNode(cfg NodeConfig) (*Node, error) {
 			return nil, fmt.Errorf("node %s: device %q: the name must begin with rxe, which selects the provider in programs", cfg.Name, d.Name)
 		}
 	}
-	n := &Node{srv: s, cfg: cfg, contexts: map[fileID]*context{}, sessions: map[*session]struct{}{}}
+	n := &Node{srv: s, cfg: cfg, contexts: map[fileID]*context{}, files: map[fileID]plugged{}, sessions: map[*session]struct{}{}}
 	n.sysfs.init(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 const verbsIoctl = 0xc0181b01
 
 // devicePath is where programs open device i.
-const devicePath = "/dev/infiniband/uverbs"
+const devicePath = devDir + "uverbs"
 
 // session serves the programs that one `cnuas exec` started.
 type session struct {
@@ -73,6 +73,7 @@ func (n *Node) Attach(conn *net.UnixConn) error {
 	if err == nil {
 		err = s.serve()
 	}
+	n.endFiles(s)
 	s.wait.Wait()
 	n.closeContexts(s)
 	s.noteMu.Lock()
@@ -140,7 +141,8 @@ func (s *session) serve() error {
 
 // handle answers one notification, or has it answered later.
 func (s *session) handle(nt *seccomp.Notification) {
-	if nr := nt.Nr; nr != unix.SYS_IOCTL && nr != seccomp.CompatIoctl {
+	t := s.trap(nt)
+	if t == nil {
 		s.log(s.lst.Continue(nt.ID)) // the filter traps nothing else
 		return
 	}
@@ -149,20 +151,39 @@ func (s *session) handle(nt *seccomp.Notification) {
 		s.reply(nt.ID, unix.ESRCH)
 		return
 	}
-	env := &program{Caller: caller, s: s, id: nt.ID}
-	c, err := s.contextOf(env, int(int32(nt.Args[0])), uint32(nt.Args[1]))
+	t.Caller = caller
+	var st unix.Stat_t
+	if t.Op != OpOpen {
+		err = caller.Stat(t.FD, &st)
+	}
 	switch {
 	case err != nil:
-		s.reply(nt.ID, errno(err))
-	case c == nil:
+		caller.Close()
+		s.reply(nt.ID, unix.EBADF)
+	case s.plugIn(t, &st):
+	case t.Op == OpIoctl:
+		s.verbs(&program{Caller: caller, s: s, id: nt.ID}, t, &st)
+	default: // of a file that is not ours
+		caller.Close()
 		s.log(s.lst.Continue(nt.ID))
-	case uint32(nt.Args[1]) != verbsIoctl:
-		s.reply(nt.ID, unix.ENOTTY)
+	}
+}
+
+// verbs answers an ioctl that may be one on uverbsN.
+func (s *session) verbs(env *program, t *Syscall, st *unix.Stat_t) {
+	c, err := s.contextOf(env, st, t)
+	switch {
+	case err != nil:
+		s.reply(t.id, errno(err))
+	case c == nil:
+		s.log(s.lst.Continue(t.id))
+	case t.Request != verbsIoctl:
+		s.reply(t.id, unix.ENOTTY)
 	default:
-		s.call(env, c, nt.Args[2])
+		s.call(env, c, t.Addr)
 		return
 	}
-	caller.Close()
+	env.Close()
 }
 
 // call executes one command. One that has to wait for the network does so on
@@ -202,20 +223,16 @@ func (s *session) log(err error) {
 // contextOf returns the context that a descriptor stands for. A descriptor of
 // the device that has not been used yet is replaced by the memory file of a new
 // context; nil means that the descriptor is not ours.
-func (s *session) contextOf(env *program, fd int, request uint32) (*context, error) {
-	var st unix.Stat_t
-	if err := env.Stat(fd, &st); err != nil {
-		return nil, unix.EBADF
-	}
+func (s *session) contextOf(env *program, st *unix.Stat_t, t *Syscall) (*context, error) {
 	if c := s.node.context(fileID{uint64(st.Dev), st.Ino}); c != nil {
 		return c, nil
 	}
 	// The device file is /dev/null bound to the device's path: rdma-core wants
 	// a character device with the number that sysfs states.
-	if st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(1, 3) || request != verbsIoctl {
+	if !isPlaceholder(st) || t.Request != verbsIoctl {
 		return nil, nil
 	}
-	path, err := env.FDPath(fd)
+	path, err := env.FDPath(t.FD)
 	if err != nil {
 		return nil, unix.EBADF
 	}
@@ -224,7 +241,7 @@ func (s *session) contextOf(env *program, fd int, request uint32) (*context, err
 	if !ok || err != nil || dev < 0 || dev >= len(s.node.cfg.Devices) {
 		return nil, nil
 	}
-	return s.openDevice(env, fd, dev)
+	return s.openDevice(env, t.FD, dev)
 }
 
 func (s *session) openDevice(env *program, fd, dev int) (*context, error) {

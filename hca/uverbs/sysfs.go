@@ -118,14 +118,19 @@ func (f *sysfs) close() {
 func (f *sysfs) update() error {
 	n := f.node
 	states := make([]portState, len(n.cfg.Devices))
+	files := files{}
 	n.srv.do(func() {
 		for i := range states {
 			states[i] = n.cfg.Devices[i].portState()
 		}
+		for _, k := range n.cfg.Kinds {
+			if k, ok := k.(SysfsKind); ok {
+				k.Sysfs(files.add)
+			}
+		}
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	files := files{}
 	files.add("infiniband_verbs/abi_version", "6")
 	for i := range states {
 		files.device(i, &n.cfg.Devices[i], n.cfg.Name, &states[i])

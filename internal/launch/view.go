@@ -114,30 +114,42 @@ func mountClasses(sysfsDir string) error {
 	return nil
 }
 
-// mountDevices makes /dev/infiniband/uverbsN for each device in sysfs. The file
-// is /dev/null: rdma-core wants a character device with the number that sysfs
-// states, and the first command on it is what replaces it.
+// mountDevices makes the files of the devices in /dev/infiniband: one for each
+// entry of a class in sysfsDir that states a device number. 1:3 stands for one
+// that is used through its first trapped call: it is /dev/null, since rdma-core
+// wants a character device with the number that sysfs states. Any other is a
+// socket, which nobody can open but by a trapped call.
 func mountDevices(sysfsDir, mark string) error {
-	list, err := os.ReadDir(filepath.Join(sysfsDir, "infiniband_verbs"))
+	list, err := filepath.Glob(filepath.Join(sysfsDir, "*", "*", "dev"))
 	if err != nil {
-		return fmt.Errorf("verbs devices: %w", err)
+		return fmt.Errorf("devices: %w", err)
 	}
 	if err := emptyDevices(); err != nil {
 		return err
 	}
-	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), "uverbs") {
-			continue
+	for _, dev := range list {
+		number, err := os.ReadFile(dev)
+		if err == nil {
+			err = mountDevice(filepath.Join(devDir, filepath.Base(filepath.Dir(dev))), strings.TrimSpace(string(number)) == "1:3")
 		}
-		to := filepath.Join(devDir, e.Name())
-		if err := os.WriteFile(to, nil, 0o666); err != nil {
-			return fmt.Errorf("verbs devices: %w", err)
-		}
-		if err := unix.Mount("/dev/null", to, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("%s: %w", to, err)
+		if err != nil {
+			return fmt.Errorf("devices: %w", err)
 		}
 	}
 	return mountMarker(mark)
+}
+
+func mountDevice(to string, null bool) error {
+	if !null {
+		return unix.Mknod(to, unix.S_IFSOCK|0o666, 0)
+	}
+	if err := os.WriteFile(to, nil, 0o666); err != nil {
+		return err
+	}
+	if err := unix.Mount("/dev/null", to, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("%s: %w", to, err)
+	}
+	return nil
 }
 
 // devDir is where programs look for the devices.

@@ -7,8 +7,12 @@ import "golang.org/x/sys/unix"
 const (
 	auditNative = unix.AUDIT_ARCH_AARCH64
 	auditCompat = 0
+)
 
-	// CompatIoctl is ioctl's number in a 32-bit program.
-	CompatIoctl  = 54
-	compatSocket = 281
+var (
+	native = numbers{
+		Ioctl: unix.SYS_IOCTL, OpenAt: unix.SYS_OPENAT,
+		Read: unix.SYS_READ, Write: unix.SYS_WRITE, socket: unix.SYS_SOCKET,
+	}
+	compat = numbers{}
 )

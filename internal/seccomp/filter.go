@@ -110,28 +110,6 @@ func rules(rs []Rule) ([]bpf.Instruction, error) {
 	return append(ins, bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}), nil
 }
 
-// Verbs is the filter for verbs programs: ioctls with the RDMA magic are
-// trapped, and netlink sockets of the RDMA family are refused so that rdma-core
-// reads sysfs instead.
-func Verbs() Filter {
-	ioctlMagic := []Match{{Arg: 1, Mask: 0xff00, Value: rdmaMagic << 8}}
-	netlink := []Match{{Arg: 0, Mask: ^uint32(0), Value: unix.AF_NETLINK}, {Arg: 2, Mask: ^uint32(0), Value: unix.NETLINK_RDMA}}
-	f := Filter{Native: []Rule{
-		{Nr: unix.SYS_IOCTL, Matches: ioctlMagic, Action: Notify},
-		{Nr: unix.SYS_SOCKET, Matches: netlink, Action: Refuse(unix.EPROTONOSUPPORT)},
-	}}
-	if auditCompat != 0 {
-		f.Compat = []Rule{
-			{Nr: CompatIoctl, Matches: ioctlMagic, Action: Notify},
-			{Nr: compatSocket, Matches: netlink, Action: Refuse(unix.EPROTONOSUPPORT)},
-		}
-	}
-	return f
-}
-
-// rdmaMagic is RDMA_IOCTL_MAGIC of include/uapi/rdma/rdma_user_ioctl_cmds.h.
-const rdmaMagic = 0x1b
-
 // Install puts the filter on the calling thread and on what it will start, and
 // returns the listener's descriptor. The thread must be locked. There is one
 // listener per tree of processes: a second Install fails with EBUSY.

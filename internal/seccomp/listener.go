@@ -151,6 +151,13 @@ func (l *Listener) ReplaceFD(id uint64, src, target int, flags uint32) error {
 	return err
 }
 
+// RespondFD completes a call with a new descriptor of the caller for what src
+// is, as open does. Linux 5.14.
+func (l *Listener) RespondFD(id uint64, src int, flags uint32) error {
+	_, err := l.addFD(&addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(src), fdFlag: flags})
+	return err
+}
+
 func (l *Listener) addFD(a *addFD) (int, error) {
 	r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), unix.SECCOMP_IOCTL_NOTIF_ADDFD, uintptr(unsafe.Pointer(a)))
 	if e != 0 {

@@ -72,7 +72,7 @@ func probeNotification() (r notification) {
 			done <- err
 			return
 		}
-		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		null, err := unix.Open("/dev/null", unix.O_RDWR, 0) // with O_CLOEXEC it would be trapped
 		if err != nil {
 			null = -1
 		}
