@@ -21,6 +21,7 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 	parse("all.toml", []byte(`
 generate = { type = "star", hosts = 1, host_link = {}, fabric_link = {} }
 defaults = { link = {}, node = {}, switch = {} }
+tunnel = {}
 qos = { ecn = {}, scheduler = {} }
 [[node]]
 port = [{}]

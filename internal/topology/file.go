@@ -204,6 +204,8 @@ type fileSwitch struct {
 	ips  []vlanIPs
 	guid attr[GUID]
 
+	remote attr[netip.AddrPort]
+
 	// Of an imported fabric:
 	self     *IBNode
 	enhanced bool

@@ -12,6 +12,7 @@ import (
 var compareNetip = cmp.Options{
 	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+	cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }),
 	cmp.Transformer("nil", func(p []netip.Prefix) string {
 		var b strings.Builder
 		for _, x := range p {

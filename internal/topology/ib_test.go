@@ -38,7 +38,7 @@ func TestIBDefaults(t *testing.T) {
 	if n := s.Nodes[0]; n.IBPorts[0].Name != "ib0" || n.HCAs[0].Device != "rxe0" || len(n.Interfaces) != 0 {
 		t.Errorf("%+v", n)
 	}
-	if l := s.Links[0]; *l.IB != (IBLink{4, EDR, 4096, 4}) || l.Rate != 100e9 {
+	if l := s.Links[0]; *l.IB != (IBLink{Width: 4, Speed: EDR, MTU: 4096, VLs: 4}) || l.Rate != 100e9 {
 		t.Errorf("%+v", l)
 	}
 	if w := s.Switches[0].IB; w.NumPorts != 2 || w.LFTCap != 49152 {

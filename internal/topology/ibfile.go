@@ -13,6 +13,7 @@ type ibLinkAttrs struct {
 	speed attr[Speed]
 	mtu   attr[int64]
 	vls   attr[int64]
+	tun   attr[bool]
 }
 
 func (a ibLinkAttrs) or(b ibLinkAttrs) ibLinkAttrs {
@@ -20,6 +21,7 @@ func (a ibLinkAttrs) or(b ibLinkAttrs) ibLinkAttrs {
 	a.speed = a.speed.or(b.speed)
 	a.mtu = a.mtu.or(b.mtu)
 	a.vls = a.vls.or(b.vls)
+	a.tun = a.tun.or(b.tun)
 	return a
 }
 
@@ -29,12 +31,13 @@ func (t *table) ibLinkAttrs() ibLinkAttrs {
 		speed: get(t, "speed", "one of "+speedNames, "use "+speedNames+"; an Ethernet link has rate instead", parseSpeed),
 		mtu:   t.oneOf("mtu", ibMTUs),
 		vls:   t.oneOf("vls", ibVLs),
+		tun:   t.bool("tunnel"),
 	}
 }
 
 // first is the key of a property that is given, for messages.
 func (a ibLinkAttrs) first() string {
-	for _, k := range []string{a.width.key, a.speed.key, a.mtu.key, a.vls.key} {
+	for _, k := range []string{a.width.key, a.speed.key, a.mtu.key, a.vls.key, a.tun.key} {
 		if k != "" {
 			return k
 		}
@@ -48,6 +51,8 @@ func (a ibLinkAttrs) link() *IBLink {
 		Speed: a.speed.get(DefaultIBSpeed),
 		MTU:   int(a.mtu.get(DefaultIBMTU)),
 		VLs:   int(a.vls.get(DefaultIBVLs)),
+
+		Tunnel: a.tun.get(false),
 	}
 }
 

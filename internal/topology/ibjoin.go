@@ -96,7 +96,7 @@ func (b *builder) fitAttrs(l *buildLink, f *fileLink) {
 	if !l.ib {
 		if k := f.ib.first(); k != "" {
 			b.r.errorf(k, `remove it; an InfiniBand link ends at a switch with kind = "ib", or joins ports such as "h1:ib0"`,
-				"width, speed, mtu and vls are for InfiniBand links, and this is an Ethernet link")
+				"width, speed, mtu, vls and tunnel are for InfiniBand links, and this is an Ethernet link")
 		}
 		return
 	}

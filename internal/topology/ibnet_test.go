@@ -120,7 +120,7 @@ func TestIBNetGoldenFabric(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	for i := range own.Links {
-		if *dump.Links[0].IB != (IBLink{4, SDR, 4096, 4}) || *own.Links[i].IB != (IBLink{4, SDR, 2048, 4}) {
+		if *dump.Links[0].IB != (IBLink{Width: 4, Speed: SDR, MTU: 4096, VLs: 4}) || *own.Links[i].IB != (IBLink{Width: 4, Speed: SDR, MTU: 2048, VLs: 4}) {
 			t.Errorf("%+v %+v", dump.Links[0].IB, own.Links[i].IB)
 		}
 	}

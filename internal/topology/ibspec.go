@@ -80,6 +80,9 @@ type IBSwitch struct {
 	LFTCap        int  // LinearFDBCap: unicast LIDs that it can forward
 	MCastCap      int  // MulticastFDBCap: multicast groups
 	EnhancedPort0 bool `json:",omitempty"` // SwitchInfo.EnhancedPort0
+	// Remote is the UDP socket of the process in which the switch runs, cnuas
+	// switch; not valid: it runs in that of the fabric.
+	Remote netip.AddrPort `json:",omitzero"`
 }
 
 // IBLink is what an InfiniBand link has that an Ethernet link has not.
@@ -88,6 +91,8 @@ type IBLink struct {
 	Speed Speed // of a lane
 	MTU   int   // MTUCap of both ports: payload bytes, 256-4096 in powers of two
 	VLs   int   // data VLs of both ports: VLCap of 1, 2, 4, 8, 15
+
+	Tunnel bool `json:",omitempty"` // over UDP; always at switches that are Remote
 }
 
 // DataRate is what the link carries in bits per second, after line coding.

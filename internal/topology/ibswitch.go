@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 )
@@ -12,6 +13,7 @@ func (b *builder) ibSwitch(w *buildSwitch, number map[*buildLink]int) Switch {
 		IBNode:   IBNode{Desc: w.name, NumPorts: int(w.attrs.ports.get(0))},
 		LFTCap:   int(w.attrs.ib.lftCap.get(DefaultLFTCap)),
 		MCastCap: int(w.attrs.ib.mcastCap.get(DefaultMCastCap)),
+		Remote:   w.file.remote.get(netip.AddrPort{}),
 	}
 	sw := Switch{Name: w.name, IB: s}
 	for _, e := range w.order {
@@ -44,8 +46,8 @@ func (b *builder) fitSwitch(w *buildSwitch) {
 
 // fitEthernet reports properties that Ethernet switches have not.
 func (b *builder) fitEthernet(w *buildSwitch) {
-	keys := []string{w.file.guid.key, w.file.ib.lftCap.key, w.file.ib.mcastCap.key}
+	keys := []string{w.file.guid.key, w.file.ib.lftCap.key, w.file.ib.mcastCap.key, w.file.remote.key}
 	if i := slices.IndexFunc(keys, func(k string) bool { return k != "" }); i >= 0 {
-		b.r.errorf(keys[i], `remove it, or set kind = "ib"`, "guid, lft_cap and mcast_cap are for InfiniBand switches, and %s is an Ethernet switch", w.name)
+		b.r.errorf(keys[i], `remove it, or set kind = "ib"`, "guid, lft_cap, mcast_cap and remote are for InfiniBand switches, and %s is an Ethernet switch", w.name)
 	}
 }

@@ -204,6 +204,7 @@ func (b *builder) run() {
 	b.addVLANs()
 	b.addSubnets()
 	b.fill()
+	b.addTunnels()
 	b.assignAddresses()
 	b.addQoS()
 	b.addSMs()

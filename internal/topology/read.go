@@ -24,6 +24,7 @@ type document struct {
 	sms      []*fileSM
 	noSM     bool
 	mgmt     fileManagement
+	tunnel   fileTunnel
 }
 
 // read takes every key of the file and reports those it does not know.
@@ -64,7 +65,7 @@ func (r *reader) read(m map[string]any) *document {
 	}
 	for _, st := range t.tables("switch") {
 		name := st.deviceName("s1")
-		s := &fileSwitch{key: st.path, name: name.v, switchAttrs: st.switchAttrs(), ips: st.routerIPs(), guid: st.guid()}
+		s := &fileSwitch{key: st.path, name: name.v, switchAttrs: st.switchAttrs(), ips: st.routerIPs(), guid: st.guid(), remote: st.udp("remote")}
 		st.done()
 		if name.set {
 			d.switches = append(d.switches, s)
@@ -80,6 +81,7 @@ func (r *reader) read(m map[string]any) *document {
 	}
 	d.sms, d.noSM = t.sms()
 	d.mgmt = t.management()
+	d.tunnel = t.tunnel()
 	t.done()
 	return d
 }

@@ -21,6 +21,10 @@ type Spec struct {
 	SMs        []SM        `json:",omitempty"` // subnet managers of the InfiniBand subnets
 	Management *Management `json:",omitempty"` // nil: no node has a management port
 
+	// TunnelListen is the UDP socket of the fabric's end of tunnels; not valid:
+	// the default one, or any if that is taken.
+	TunnelListen netip.AddrPort `json:",omitzero"`
+
 	File     string   `json:"-"` // where it came from, for messages
 	Warnings Problems `json:"-"` // what lint found questionable
 }
