@@ -33,9 +33,9 @@ func (d *Device) newDestination(av *AddressVector) (t destination, err error) {
 	if t.head, err = d.newTemplate(av, 0, 0); err != nil {
 		return t, err
 	}
-	t.prio = d.cfg.Priority[t.head.tos>>2]
-	t.group = av.DGID.IsMulticast()
-	t.loop = !t.group && d.hasGID(av.DGID)
+	t.prio = d.priority(av, &t.head)
+	t.group = d.isGroup(av)
+	t.loop = !t.group && d.isSelf(av)
 	t.flow, t.dgid = av.FlowLabel, av.DGID
 	return t, nil
 }
@@ -115,6 +115,9 @@ func (q *QP) destination(w *sendWork) *destination {
 		}
 		return nil
 	}
+	if q.ctx.dev.ib != nil {
+		return nil // the work request has no room for a LID
+	}
 	in := &q.inline
 	av := ring.SendWQE(q.sq.At(q.req.cur)).AV()
 	if in.ok && in.av == av {
@@ -132,7 +135,14 @@ func (q *QP) destination(w *sendWork) *destination {
 
 // build makes a datagram to remote: see Device.build.
 func (t *destination) build(q *QP, remote uint32, op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Frame, []byte) {
-	f, h := q.ctx.dev.build(&t.head, t.prio, op, se, psn, ext, pay)
+	d := q.ctx.dev
+	f, h := d.build(&t.head, t.prio, op, se, psn, ext, pay)
+	if d.ib != nil {
+		bth := wire.BTH(f.Data[t.head.n-wire.BTHLen:])
+		bth.SetDestQP(remote)
+		bth.SetPKey(d.pkey(q.attr.PKeyIndex))
+		return f, h
+	}
 	l4 := t.head.n - wire.BTHLen - wire.UDPLen
 	sport := sourcePort(t.flow, q.num, remote)
 	be.PutUint16(f.Data[l4:], sport)

@@ -22,19 +22,32 @@ func (q *QP) onMark() {
 	if q.typ == UD {
 		return // it has no peer to be told
 	}
+	if d.ib != nil {
+		return // congestion control of InfiniBand has a manager and rules of its own
+	}
 	prio := d.cfg.Priority[d.cfg.CNPTrafficClass>>2]
-	if q.loop || d.cnps[prio].Len() >= maxCNPs || !q.np.Marked(d.eng.Now(), d.cfg.CNPInterval) {
+	if q.loop || d.own[prio].Len() >= maxOwn || !q.np.Marked(d.eng.Now(), d.cfg.CNPInterval) {
 		return
 	}
 	d.ctr.CNPSent++
-	if d.cnps[prio].Len() == 0 {
-		d.wake(prio)
-	}
-	d.cnps[prio].Push(q.cnp(prio))
+	d.sendOwn(prio, q.cnp(prio))
 }
 
-// maxCNPs bounds what waits while the priority of CNPs is paused.
-const maxCNPs = 1024
+// maxOwn bounds what waits in a lane that is paused, or without credits.
+const maxOwn = 1024
+
+// sendOwn sends a packet that is ready made.
+func (d *Device) sendOwn(lane uint8, f *frame.Frame) {
+	if d.own[lane].Len() >= maxOwn {
+		d.ctr.OwnDropped++
+		d.pool.Put(f)
+		return
+	}
+	if d.own[lane].Len() == 0 {
+		d.wake(lane)
+	}
+	d.own[lane].Push(f)
+}
 
 // cnp makes a congestion notification packet: a BTH and 16 bytes of zeros, in
 // a class of its own, never marked itself (IBTA annex A17.9.3).

@@ -31,8 +31,11 @@ type Counters struct {
 	TxDatagrams, RxDatagrams uint64 // of UD; received: delivered, each copy of a multicast
 	OverMTU                  uint64 // datagrams that were longer than the MTU and so not sent
 
+	MADsSent, MADsReceived uint64 // general services
+	OwnDropped             uint64 // MADs and IPoIB packets that found no room to wait
+
 	CNPSent, CNPReceived uint64
-	ECNMarked            uint64 // frames received with CE
+	ECNMarked            uint64 // frames received with CE, packets with FECN
 
 	Dropped [NumDropReasons]uint64
 }
@@ -45,7 +48,7 @@ const (
 	DropMalformed  DropReason = iota // headers or lengths do not add up
 	DropICRC                         // invariant CRC wrong
 	DropOpcode                       // opcode not known, or not of the queue pair's service
-	DropPKey                         // P_Key not the default one
+	DropPKey                         // P_Key is not that of the queue pair
 	DropNoQP                         // no such queue pair
 	DropQPState                      // the queue pair's state does not receive
 	DropAddress                      // addresses are not those of the connection

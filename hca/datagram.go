@@ -78,7 +78,7 @@ func (q *QP) listTo(t *destination) *qpList {
 	if t.loop {
 		return &q.ctx.dev.loop.list
 	}
-	return &q.ctx.dev.ready[t.prio]
+	return &q.ctx.dev.ready[q.ctx.dev.lane(t.prio)]
 }
 
 func (q *QP) datagram(t *destination, w *sendWork) *frame.Frame {

@@ -22,8 +22,9 @@ type Event struct {
 	SRQ  *SRQ  // events of a shared receive queue
 }
 
-// Device is an HCA with one RoCEv2 port. It is a nic.Source: the node's NIC
-// pulls frames from it and hands it those that arrive.
+// Device is an HCA with one port, RoCEv2 or InfiniBand. With RoCEv2 it is a
+// nic.Source: the node's NIC pulls frames from it and hands it those that
+// arrive. With InfiniBand its port is one of a CA.
 type Device struct {
 	cfg   Config
 	eng   *sim.Engine
@@ -38,7 +39,9 @@ type Device struct {
 	gids [MaxGIDs]GIDEntry
 	nGID int // the valid ones lie below
 	up   bool
-	mtu  uint8 // code of the active MTU
+	mtu  uint8 // code of the active MTU of a RoCE port
+	ib   *ibSide
+	mads MADSink
 
 	contexts []*Context
 	qps      qpTable
@@ -48,9 +51,9 @@ type Device struct {
 	nPD, nCQ, nSRQ, nAH, nAttached int
 
 	active    []*QP // what Sweep looks at
-	ready     [8]qpList
-	readyMask uint8
-	cnps      [8]frame.FIFO
+	ready     [lanes]qpList
+	readyMask uint16
+	own       [lanes]frame.FIFO // packets of no queue pair of a program
 	loop      loopback
 	depth     int // entry points that are being carried out
 	wantKick  bool
@@ -106,7 +109,12 @@ func (d *Device) Name() string { return d.cfg.Name }
 func (d *Device) Config() *Config { return &d.cfg }
 
 // ActiveMTU is the code of the port's MTU: 1 for 256 bytes to 5 for 4096.
-func (d *Device) ActiveMTU() uint8 { return d.mtu }
+func (d *Device) ActiveMTU() uint8 {
+	if d.ib != nil {
+		return uint8(d.ib.port.MTU())
+	}
+	return d.mtu
+}
 
 // QPs is the number of queue pairs that exist.
 func (d *Device) QPs() int {
@@ -167,17 +175,23 @@ func (d *Device) LinkChanged(up bool) {
 func (d *Device) send() {
 	if d.up {
 		d.kick()
+		d.sink(laneNone) // what has no lane
 		return
 	}
-	for prio := 0; prio < len(d.ready); prio++ {
-		for d.readyMask&(1<<prio) != 0 {
-			f := d.Next(prio)
-			if f == nil {
-				break
-			}
-			d.ctr.TxLinkDown++
-			d.pool.Put(f)
+	for lane := range d.ready {
+		d.sink(lane)
+	}
+}
+
+// sink sends what waits on a lane into nothing.
+func (d *Device) sink(lane int) {
+	for d.readyMask&(1<<lane) != 0 {
+		f := d.Next(lane)
+		if f == nil {
+			break
 		}
+		d.ctr.TxLinkDown++
+		d.pool.Put(f)
 	}
 }
 

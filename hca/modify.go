@@ -35,7 +35,7 @@ func (q *QP) Modify(a *QPAttr, m AttrMask) error {
 		if head, err = q.ctx.dev.newTemplate(&n.AV, q.num, n.DestQPN); err != nil {
 			return err
 		}
-		if n.AV.DGID.IsMulticast() {
+		if q.ctx.dev.isGroup(&n.AV) {
 			return ErrInvalid
 		}
 	}
@@ -44,9 +44,10 @@ func (q *QP) Modify(a *QPAttr, m AttrMask) error {
 	if m&AttrAV != 0 {
 		q.unready()
 		q.head = head
-		q.prio = d.cfg.Priority[head.tos>>2]
-		q.loop = d.hasGID(n.AV.DGID)
+		q.prio = d.priority(&n.AV, &head)
+		q.loop = d.isSelf(&n.AV)
 	}
+	q.head.pkey = n.PKeyIndex
 	n.State = from
 	q.attr = n
 	q.move(from, to, m)
@@ -63,8 +64,8 @@ func (q *QP) check(a *QPAttr, m AttrMask) error {
 	bad := func(bit AttrMask, out bool) bool { return m&bit != 0 && out }
 	switch {
 	case bad(AttrPort, a.Port != 1),
-		bad(AttrPKeyIndex, a.PKeyIndex != 0),
-		bad(AttrPathMTU, a.PathMTU < 1 || a.PathMTU > d.mtu),
+		bad(AttrPKeyIndex, int(a.PKeyIndex) >= len(d.PKeys())),
+		bad(AttrPathMTU, a.PathMTU < 1 || a.PathMTU > d.ActiveMTU()),
 		bad(AttrTimeout, a.Timeout > 31),
 		bad(AttrRetryCnt, a.RetryCnt > 7),
 		bad(AttrRNRRetry, a.RNRRetry > 7),
@@ -159,7 +160,7 @@ func (q *QP) move(from, to QPState, m AttrMask) {
 	case RTR:
 		q.mtu = transport.MTUBytes(q.attr.PathMTU)
 		if q.typ == UD {
-			q.mtu = transport.MTUBytes(d.mtu)
+			q.mtu = transport.MTUBytes(d.ActiveMTU())
 		}
 		q.resp.begin(q.attr.RQPSN, q.typ)
 	case RTS:

@@ -84,8 +84,11 @@ func (d *Device) echo(f *frame.Frame, t *destination) {
 
 // multicast hands a datagram to every queue pair that is attached to its group,
 // each with a copy of its own.
-func (d *Device) multicast(p *request, f *frame.Frame, l3 int) (held bool) {
-	list := d.groups[destinationGID(f.Data, l3)]
+func (d *Device) multicast(p *request, f *frame.Frame, k *packet) (held bool) {
+	if d.ib != nil && k.l3 == 0 {
+		return d.drop(DropMalformed) // every multicast has a GRH (IBTA vol. 1 §10.5.1)
+	}
+	list := d.groups[destinationGID(f.Data, k.l3)]
 	if len(list) == 0 {
 		return d.drop(DropNoQP)
 	}
@@ -97,11 +100,13 @@ func (d *Device) multicast(p *request, f *frame.Frame, l3 int) (held bool) {
 	for _, q := range list {
 		if s := q.attr.State; s < RTR || s > SQE {
 			d.drop(DropQPState)
+		} else if d.ib != nil && !d.checkPKey(q, f, k.bth) {
+			d.drop(DropPKey)
 		} else if !q.block || q.num != from {
 			if grh == nil {
-				grh = networkHeader(f, l3)
+				grh = d.networkHeader(f, k.l3)
 			}
-			held = q.onDatagram(p, grh) || held
+			held = q.onDatagram(p, f, grh) || held
 		}
 	}
 	return held

@@ -62,6 +62,7 @@ type QP struct {
 	next, prev *QP   // in list
 	groups     []GID // multicast groups that it is attached to
 	inline     inlineAH
+	kernel     *DatagramQP // it is the kernel's: without rings
 
 	req  requester
 	resp responder

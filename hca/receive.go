@@ -29,44 +29,31 @@ func (d *Device) drop(r DropReason) bool {
 	return false
 }
 
+// packet is what has been found in a frame: where its headers are, and its
+// body: extension headers, and the payload if that is not apart.
+type packet struct {
+	bth, body []byte
+	pad       int
+	l3        int // offset of the IP header, or of the GRH; 0: there is none
+}
+
 // dispatch checks the packet as far as it does not depend on the queue pair's
 // course (IBTA vol. 1 §9.6.1) and hands it to requester or responder. It
 // reports whether the frame was kept.
 func (d *Device) dispatch(f *frame.Frame) (held bool) {
-	if !f.Parse() {
-		return d.drop(DropMalformed)
+	var k packet
+	if d.ib != nil {
+		if r, ok := k.findIB(f); !ok {
+			return d.drop(r)
+		}
+	} else if r, ok := k.find(f); !ok {
+		return d.drop(r)
 	}
-	l := &f.Meta.Layers
-	b, l3, l4 := f.Data, int(l.L3), int(l.L4)
-	const fixed = wire.UDPLen + wire.BTHLen
-	if !l.RoCE || l4 <= l3 || len(b) < l4+fixed {
-		return d.drop(DropMalformed)
-	}
-	bth := b[l4+wire.UDPLen : l4+fixed]
-	pad := int(bth[1] >> 4 & 3)
-	udp := int(be.Uint16(b[l4+4:]))
-	body := b[l4+fixed:] // extension headers, and the payload if it is not apart
-	if f.Meta.ICRCDeferred {
-		if pad != int(f.Meta.Pad) || udp != len(b)-l4+len(f.Pay)+pad+wire.ICRCLen {
-			return d.drop(DropMalformed)
-		}
-	} else {
-		end := l4 + udp - wire.ICRCLen
-		if len(f.Pay) != 0 || end < l4+fixed+pad || end+wire.ICRCLen > len(b) {
-			return d.drop(DropMalformed)
-		}
-		if wire.ICRC(b[:end], l3) != binary.LittleEndian.Uint32(b[end:]) {
-			return d.drop(DropICRC)
-		}
-		if l.EtherType == wire.EtherTypeIPv4 && !validIPv4(b[l3:l4], l4-l3+udp) {
-			return d.drop(DropMalformed)
-		}
-		body = b[l4+fixed : end-pad]
-	}
+	bth, body, pad := k.bth, k.body, k.pad
 	if bth[1]&15 != 0 { // transport header version
 		return d.drop(DropMalformed)
 	}
-	if be.Uint16(bth[2:])&0x7fff != wire.DefaultPKey&0x7fff {
+	if d.ib == nil && be.Uint16(bth[2:])&0x7fff != wire.DefaultPKey&0x7fff {
 		return d.drop(DropPKey)
 	}
 	num := be.Uint32(bth[4:]) & transport.PSNMask
@@ -75,20 +62,30 @@ func (d *Device) dispatch(f *frame.Frame) (held bool) {
 		if wire.Opcode(bth[0]).Service() != wire.ServiceUD || !p.parse(f, bth, body, pad) {
 			return d.drop(DropMalformed)
 		}
-		return d.settled(d.multicast(&p, f, l3), f)
+		return d.settled(d.multicast(&p, f, &k), f)
+	}
+	if num == wire.QP1 && d.ib == nil {
+		return d.onMAD(f, &k)
 	}
 	q := d.qps.find(num)
 	if q == nil {
 		return d.drop(DropNoQP)
 	}
+	if d.ib != nil && !d.checkPKey(q, f, bth) {
+		return d.drop(DropPKey)
+	}
 	if s := q.attr.State; s < RTR || s > SQE {
 		return d.drop(DropQPState)
 	}
-	if q.typ == UD {
-		if !d.hasGID(destinationGID(b, l3)) {
+	if d.ib != nil {
+		if !d.addressed(q, f, k.l3) {
 			return d.drop(DropAddress)
 		}
-	} else if !q.fromPeer(b, l3) {
+	} else if q.typ == UD {
+		if !d.hasGID(destinationGID(f.Data, k.l3)) {
+			return d.drop(DropAddress)
+		}
+	} else if !q.fromPeer(f.Data, k.l3) {
 		return d.drop(DropAddress)
 	}
 	if wire.Opcode(bth[0]) == wire.CNP {
@@ -105,11 +102,11 @@ func (d *Device) dispatch(f *frame.Frame) (held bool) {
 	if !p.parse(f, bth, body, pad) {
 		return d.drop(DropMalformed)
 	}
-	if ecn(b, l3) {
+	if d.marked(f, &k) {
 		q.onMark()
 	}
 	if q.typ == UD {
-		return d.settled(q.onDatagram(&p, networkHeader(f, l3)), f)
+		return d.settled(q.onDatagram(&p, f, d.networkHeader(f, k.l3)), f)
 	}
 	if p.op.Kind&transport.Request != 0 {
 		return d.settled(q.onRequest(&p), f)
@@ -129,6 +126,41 @@ func (d *Device) dispatch(f *frame.Frame) (held bool) {
 		held = q.onReadResponse(p.op.Kind, p.psn, p.head, p.pay)
 	}
 	return d.settled(held, f)
+}
+
+// find looks for the packet in a RoCEv2 frame.
+func (k *packet) find(f *frame.Frame) (r DropReason, ok bool) {
+	if !f.Parse() {
+		return DropMalformed, false
+	}
+	l := &f.Meta.Layers
+	b, l3, l4 := f.Data, int(l.L3), int(l.L4)
+	const fixed = wire.UDPLen + wire.BTHLen
+	if !l.RoCE || l4 <= l3 || len(b) < l4+fixed {
+		return DropMalformed, false
+	}
+	k.l3, k.bth = l3, b[l4+wire.UDPLen:l4+fixed]
+	k.pad = int(k.bth[1] >> 4 & 3)
+	udp := int(be.Uint16(b[l4+4:]))
+	if f.Meta.ICRCDeferred {
+		if k.pad != int(f.Meta.Pad) || udp != len(b)-l4+len(f.Pay)+k.pad+wire.ICRCLen {
+			return DropMalformed, false
+		}
+		k.body = b[l4+fixed:]
+		return 0, true
+	}
+	end := l4 + udp - wire.ICRCLen
+	if len(f.Pay) != 0 || end < l4+fixed+k.pad || end+wire.ICRCLen > len(b) {
+		return DropMalformed, false
+	}
+	if wire.ICRC(b[:end], l3) != binary.LittleEndian.Uint32(b[end:]) {
+		return DropICRC, false
+	}
+	if l.EtherType == wire.EtherTypeIPv4 && !validIPv4(b[l3:l4], l4-l3+udp) {
+		return DropMalformed, false
+	}
+	k.body = b[l4+fixed : end-k.pad]
+	return 0, true
 }
 
 // parse separates headers and payload of a packet whose opcode is known, and

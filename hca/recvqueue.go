@@ -102,6 +102,20 @@ func (q *QP) place(p []byte) {
 	}
 }
 
+// skip leaves the next n bytes of the receive work request as they are.
+func (q *QP) skip(n uint32) {
+	r := &q.resp
+	r.recvGot += n
+	for left := uint64(n); left > 0; {
+		g := &r.recvSegs[r.recvSeg]
+		l := min(left, g.Len-r.recvOff)
+		left -= l
+		if r.recvOff += l; r.recvOff == g.Len {
+			r.recvSeg, r.recvOff = r.recvSeg+1, 0
+		}
+	}
+}
+
 // received completes the receive work request that is in use. e has what is
 // particular to the service.
 func (q *QP) received(p *request, e ring.CQE) {

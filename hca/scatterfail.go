@@ -61,7 +61,7 @@ func (q *QP) memoryFailed() {
 			e.Decode(cq.ring.At(i))
 			o := p.qps.find(e.QPN)
 			if o == nil || o == q || Status(e.Status) != StatusSuccess || e.Opcode >= ring.WCRecv ||
-				o.attr.DestQPN != q.num || !d.hasGID(o.attr.AV.DGID) {
+				o.attr.DestQPN != q.num || !d.isSelf(&o.attr.AV) {
 				continue
 			}
 			cq.poison(o.num, StatusRemOpErr, true)

@@ -3,15 +3,31 @@ package hca
 import "cnuas/internal/frame"
 
 // Ready is the set of priorities that Next may have a frame for, bit n for n.
-func (d *Device) Ready() uint8 { return d.readyMask }
+func (d *Device) Ready() uint8 { return uint8(d.readyMask) }
 
-// Next hands out the next frame of a priority, made at this moment; nil if
-// there is none after all. Queue pairs take turns, a packet each.
+// lanes is how many lists of what wants to send there are: RoCE has one for
+// each priority, InfiniBand one for each data VL. The last is for service levels
+// that no lane serves (IBTA vol. 1 §7.6.6), and takes no part in RoCE.
+const (
+	lanes    = 16
+	laneNone = 15
+)
+
+// lane is where packets of a priority, or of a service level, wait.
+func (d *Device) lane(prio uint8) uint8 {
+	if d.ib == nil {
+		return prio & 7
+	}
+	return d.ib.port.VLOf(0, prio) & 15
+}
+
+// Next hands out the next frame of a priority or lane, made at this moment; nil
+// if there is none after all. Queue pairs take turns, a packet each.
 func (d *Device) Next(prio int) *frame.Frame {
-	prio &= 7
+	prio &= lanes - 1
 	d.enter()
 	d.pulling = true
-	f := d.cnps[prio].Pop()
+	f := d.own[prio].Pop()
 	l := &d.ready[prio]
 	for f == nil && l.head != nil {
 		q := l.head
@@ -24,7 +40,7 @@ func (d *Device) Next(prio int) *frame.Frame {
 			l.push(q)
 		}
 	}
-	if l.head == nil && d.cnps[prio].Len() == 0 {
+	if l.head == nil && d.own[prio].Len() == 0 {
 		d.readyMask &^= 1 << prio
 	}
 	if f != nil {
@@ -83,16 +99,17 @@ func (q *QP) makeReady() {
 		d.loop.push(d, q)
 		return
 	}
-	l := &d.ready[q.prio]
+	lane := d.lane(q.prio)
+	l := &d.ready[lane]
 	if l.head == nil {
-		d.wake(q.prio)
+		d.wake(lane)
 	}
 	l.push(q)
 }
 
 // wake has the NIC told that there is something to send.
-func (d *Device) wake(prio uint8) {
-	d.readyMask |= 1 << prio
+func (d *Device) wake(lane uint8) {
+	d.readyMask |= 1 << lane
 	if d.depth == 0 { // from a commit outside of any entry point
 		d.proc.At(d.eng.Now(), d, opKick, 0)
 		return

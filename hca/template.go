@@ -17,6 +17,9 @@ type template struct {
 	sum    uint32 // one's complement sum of the IPv4 header without its length
 	tos    uint8
 	layers wire.Layers
+	ib     frame.IB // of an InfiniBand packet; BTH is not 0 then
+	pkey   uint16   // index into the P_Key table
+	bits   uint8    // of the source LID
 	// peer is what a packet from the peer has for addresses, source then
 	// destination: 8 bytes for IPv4, 32 for IPv6.
 	peer [32]byte
@@ -37,6 +40,9 @@ func (g *GID) isV4() bool {
 // where both GIDs are IPv4-mapped (IBTA annex A17.4.5).
 // local and remote are queue pair numbers.
 func (d *Device) newTemplate(av *AddressVector, local, remote uint32) (t template, err error) {
+	if d.ib != nil {
+		return d.newIBTemplate(av, remote)
+	}
 	if int(av.SGIDIndex) >= len(d.gids) || !d.gids[av.SGIDIndex].Valid {
 		return t, ErrNoGID
 	}
@@ -122,6 +128,10 @@ func (d *Device) build(t *template, prio uint8, op wire.Opcode, se byte, psn uin
 	b := f.Head(t.n + ext)
 	copy(b, t.b[:t.n])
 	pad := -pay & 3
+	if t.ib.BTH != 0 {
+		d.finishIB(t, f, b, ext+pay+pad)
+		return d.finishBTH(t, f, b, op, se, psn, pad)
+	}
 	udp := wire.UDPLen + wire.BTHLen + ext + pay + pad + wire.ICRCLen
 	if t.n == wire.EthernetLen+wire.IPv4Len+wire.UDPLen+wire.BTHLen {
 		n := uint32(wire.IPv4Len + udp)
@@ -135,14 +145,19 @@ func (d *Device) build(t *template, prio uint8, op wire.Opcode, se byte, psn uin
 		be.PutUint16(b[18:], uint16(udp))
 		be.PutUint16(b[58:], uint16(udp))
 	}
+	f.Meta.Layers, f.Meta.Parsed = t.layers, true
+	f.Meta.Priority = prio
+	f.Len = int32(max(len(b)+pay+pad+wire.ICRCLen+wire.FCSLen, frame.MinLen))
+	return d.finishBTH(t, f, b, op, se, psn, pad)
+}
+
+// finishBTH fills in what differs from packet to packet in the BTH.
+func (d *Device) finishBTH(t *template, f *frame.Frame, b []byte, op wire.Opcode, se byte, psn uint32, pad int) (*frame.Frame, []byte) {
 	bth := b[t.n-wire.BTHLen : t.n]
 	bth[0] = byte(op)
 	bth[1] = se | bthMigReq | byte(pad)<<4
 	be.PutUint32(bth[8:], psn)
-	f.Meta.Layers, f.Meta.Parsed = t.layers, true
 	f.Meta.ICRCDeferred, f.Meta.Pad = true, uint8(pad)
-	f.Meta.Priority = prio
-	f.Len = int32(max(len(b)+pay+pad+wire.ICRCLen+wire.FCSLen, frame.MinLen))
 	return f, b[t.n:]
 }
 

@@ -7,7 +7,11 @@
 // All calls are made by the thread that runs the engine, or while it is held.
 package hca
 
-import "errors"
+import (
+	"errors"
+
+	"cnuas/internal/wire"
+)
 
 // Segment is a piece of a program's address space.
 type Segment struct {
@@ -79,6 +83,12 @@ type AddressVector struct {
 	HopLimit     uint8
 	FlowLabel    uint32
 	SL           uint8
+	// DLID, PathBits and Global are InfiniBand's: where the packets go, which of
+	// the port's LIDs they come from, and whether they have a GRH, for which the
+	// fields above are.
+	DLID     wire.LID
+	PathBits uint8
+	Global   bool
 	// DMAC is the next hop. RoCE takes it from the host's neighbour table; who
 	// calls Modify with an AV has resolved it.
 	DMAC [6]byte
@@ -183,6 +193,10 @@ const (
 	EventCommEst     EventType = 4
 	EventPortActive  EventType = 9
 	EventPortErr     EventType = 10
+	EventLIDChange   EventType = 11
+	EventPKeyChange  EventType = 12
+	EventSMChange    EventType = 13
+	EventReregister  EventType = 17 // the subnet manager forgot its clients
 	EventGIDChange   EventType = 18
 	EventDeviceFatal EventType = 8
 	EventSQDrained   EventType = 5

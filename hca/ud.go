@@ -15,13 +15,18 @@ const grhLen = 40
 // onDatagram is the receiving side of UD: Q_Key, receive work request, length,
 // EXECUTE. What does not fit is dropped and leaves the work request for the
 // next; a stranger must not be able to stop a queue pair. grh is the network
-// header. It reports whether payload or header were given to the batch.
-func (q *QP) onDatagram(p *request, grh []byte) bool {
+// header; without one its place stays as it is. It reports whether payload or
+// header were given to the batch.
+func (q *QP) onDatagram(p *request, f *frame.Frame, grh []byte) bool {
 	d := q.ctx.dev
 	h := wire.DETH(p.head)
 	switch {
 	case h.QKey() != q.attr.QKey:
+		d.badQKey(h.QKey(), f)
 		return d.drop(DropQKey)
+	case q.kernel != nil:
+		q.kernel.deliver(p, f, grh)
+		return false
 	case uint32(len(p.pay)) > q.mtu:
 		return d.drop(DropMalformed)
 	case !q.hasRecv():
@@ -37,18 +42,33 @@ func (q *QP) onDatagram(p *request, grh []byte) bool {
 		return d.drop(DropTooLong)
 	}
 	q.advanceRecv()
-	q.place(grh)
+	e := ring.CQE{Opcode: ring.WCRecv, ByteLen: uint32(n), SrcQP: h.SrcQP()}
+	if grh != nil {
+		e.Flags = ring.WCFlagGRH
+		q.place(grh)
+	} else {
+		q.skip(grhLen)
+	}
 	q.place(p.pay)
-	q.received(p, ring.CQE{Opcode: ring.WCRecv, Flags: ring.WCFlagGRH, ByteLen: uint32(n), SrcQP: h.SrcQP()})
+	if d.ib != nil {
+		d.from(&e, q, f)
+	}
+	q.received(p, e)
 	d.ctr.RxDatagrams++
 	return true
 }
 
 // networkHeader makes the GRH area of a datagram of the frame itself, so that
-// nothing is copied: an IPv6 header as it is, an IPv4 header in the last 20
-// bytes behind zeros, as rdma_rxe has it (IBTA annex A17.4.5.2). The Ethernet
-// header is lost.
-func networkHeader(f *frame.Frame, l3 int) []byte {
+// nothing is copied: an IPv6 header or a GRH as it is, an IPv4 header in the
+// last 20 bytes behind zeros, as rdma_rxe has it (IBTA annex A17.4.5.2). The
+// Ethernet header is lost. nil: there is none.
+func (d *Device) networkHeader(f *frame.Frame, l3 int) []byte {
+	if d.ib != nil {
+		if l3 == 0 {
+			return nil
+		}
+		return f.Data[l3 : l3+grhLen]
+	}
 	if f.Data[l3]>>4 == 6 {
 		return f.Data[l3 : l3+grhLen]
 	}

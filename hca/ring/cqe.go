@@ -46,6 +46,9 @@ type CQE struct {
 	SrcQP     uint32
 	Flags     uint32
 	PKeyIndex uint16
+	SLID      uint16 // of InfiniBand datagrams, as the next two
+	SL        uint8
+	PathBits  uint8
 	Port      uint8
 }
 
@@ -62,8 +65,8 @@ func (c *CQE) Encode(b []byte) {
 	put32(b[32:], c.SrcQP)
 	put32(b[36:], c.Flags)
 	put16(b[40:], c.PKeyIndex)
-	put32(b[42:], 0) // slid, sl, dlid_path_bits
-	b[46], b[47] = c.Port, 0
+	put16(b[42:], c.SLID)
+	b[44], b[45], b[46], b[47] = c.SL, c.PathBits, c.Port, 0
 }
 
 // Decode reads a slot of a completion queue.
@@ -79,5 +82,6 @@ func (c *CQE) Decode(b []byte) {
 	c.SrcQP = get32(b[32:])
 	c.Flags = get32(b[36:])
 	c.PKeyIndex = get16(b[40:])
-	c.Port = b[46]
+	c.SLID = get16(b[42:])
+	c.SL, c.PathBits, c.Port = b[44], b[45], b[46]
 }

@@ -43,6 +43,7 @@ func (p *Port) Set(a *mad.PortInfo) mad.Status {
 	}
 	if a.OperationalVLs != 0 && a.OperationalVLs != s.operVLs {
 		p.setVLs(a.OperationalVLs)
+		p.owner.PortEvent(p, EventVLs)
 	}
 	p.arb.limit = a.VLHighLimit
 	s.stallCount, s.hoqLife = a.VLStallCount, a.HOQLife

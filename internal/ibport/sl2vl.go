@@ -44,5 +44,6 @@ func (p *Port) SetSL2VL(in int, a *mad.SLtoVL) bool {
 	}
 	p.sl2vl[in] = a.VL
 	p.ownSL2VL = false
+	p.owner.PortEvent(p, EventVLs)
 	return true
 }
