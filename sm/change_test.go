@@ -209,7 +209,7 @@ func TestLoss(t *testing.T) {
 	for _, x := range []struct {
 		loss float64
 		end  sim.Time
-	}{{0.01, 5 * sim.Second}, {0.05, 20 * sim.Second}, {0.2, 300 * sim.Second}} {
+	}{{0.01, 5 * sim.Second}, {0.05, 20 * sim.Second}, {0.1, 60 * sim.Second}, {0.2, 300 * sim.Second}} {
 		f := smtest.FT2x2x8(sim.NewEngine(7))
 		f.Loss = x.loss
 		m := f.Manage(f.Node("H1").Ports[1], sm.Config{})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
 )
 
@@ -45,6 +46,10 @@ func (m *Manager) gotNodeInfo(q *request, r *reply) {
 	}
 	w := m.work
 	n := w.byGUID[ni.NodeGUID]
+	if n == nil && (len(w.Nodes) >= maxNodes || w.ports+int(ni.NumPorts) > maxPorts) {
+		m.fail("there are more than %d nodes or %d ports; the rest is left out", maxNodes, maxPorts)
+		return
+	}
 	if n == nil {
 		n = m.addNode(&ni, q.path)
 	} else if n.Info.NodeType != ni.NodeType || n.Info.NumPorts != ni.NumPorts {
@@ -61,11 +66,19 @@ func (m *Manager) gotNodeInfo(q *request, r *reply) {
 	m.join(q.port, p)
 }
 
+// maxNodes and maxPorts bound what a sweep takes in: every node needs a LID, and
+// a device that invents others behind it must not take all memory.
+const (
+	maxNodes = int(wire.LIDUnicastMax)
+	maxPorts = 1 << 19
+)
+
 // addNode notes a node that was not known, and asks what is of interest.
 func (m *Manager) addNode(ni *mad.NodeInfo, path []uint8) *Node {
 	w := m.work
 	n := &Node{Info: *ni, Path: path, entered: ni.LocalPortNum, index: -1, Ports: make([]*Port, int(ni.NumPorts)+1)}
 	w.Nodes = append(w.Nodes, n)
+	w.ports += int(ni.NumPorts) + 1
 	w.byGUID[ni.NodeGUID] = n
 	m.get(n, nil, mad.AttrNodeDescription, 0, (*Manager).gotNodeDesc)
 	if ni.NodeType != mad.NodeSwitch {

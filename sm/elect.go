@@ -57,7 +57,7 @@ func (m *Manager) elect() bool {
 		if o.Info.SMState == mad.SMMaster && (master == nil || before(&o.Info, &master.Info)) {
 			master = o
 		}
-		if best == nil || before(&o.Info, &best.Info) {
+		if (best == nil || before(&o.Info, &best.Info)) && !(m.state == mad.SMMaster && m.refuses(o.GUID)) {
 			best = o
 		}
 	}
@@ -97,7 +97,7 @@ func before(a, b *mad.SMInfo) bool {
 // stayMaster decides for one that is master already.
 func (m *Manager) stayMaster(master, best *RemoteSM) bool {
 	switch {
-	case master != nil && m.higher(&master.Info):
+	case master != nil && m.higher(&master.Info) && !m.refuses(master.GUID):
 		m.handOver(master)
 		return false
 	case best != nil && best.Info.SMState == mad.SMStandby && m.higher(&best.Info):
@@ -112,34 +112,8 @@ func (m *Manager) stayMaster(master, best *RemoteSM) bool {
 		m.sweepTimer.Reset(m.cfg.Proc.Now() + m.cfg.RetryTime)
 		return false
 	case master != nil:
-		m.note("subnet manager %v stays master although its priority is lower", master.GUID)
+		m.note("subnet manager %v stays master beside this one", master.GUID)
 	}
 	m.waits = 0
 	return true
-}
-
-// handOver gives the subnet to another manager, and stays master if it does
-// not answer.
-func (m *Manager) handOver(to *RemoteSM) {
-	target := *to
-	m.endSweep()
-	m.handing = &target
-	m.stats.HandoversOut++
-	m.sendControl(mad.SMHandover, &address{path: target.path}, (*Manager).handedOver)
-}
-
-func (m *Manager) handedOver(q *request, r *reply) {
-	to := m.handing
-	m.handing = nil
-	if to == nil || m.state != mad.SMMaster {
-		return
-	}
-	if !r.good() {
-		m.note("subnet manager %v does not take over (%s)", to.GUID, why(r))
-		m.sweep.again = true
-		m.sweepTimer.Reset(m.cfg.Proc.Now() + m.cfg.RetryTime)
-		return
-	}
-	to.Info.SMState = mad.SMDiscovering
-	m.standby(to)
 }

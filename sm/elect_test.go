@@ -80,6 +80,43 @@ func TestTakeover(t *testing.T) {
 	reach(t, f)
 }
 
+// TestPolling: a standby asks the master every PollTime, by its directed route
+// and, when that is gone, by its LID; it takes over in PollRetries polls more.
+func TestPolling(t *testing.T) {
+	for _, x := range []struct {
+		poll    sim.Time
+		retries int
+	}{{sim.Second, 4}, {200 * sim.Millisecond, 2}, {10 * sim.Second, 4}} {
+		f := smtest.FT2x2x8(sim.NewEngine(1))
+		a := up(t, f, "H1", sm.Config{Priority: 5})
+		b := f.Manage(f.Node("H8").Ports[1], sm.Config{Priority: 3, PollTime: x.poll, PollRetries: x.retries, Timeout: 10 * sim.Millisecond})
+		b.Start()
+		f.Run(sim.Second)
+		n := b.Status().Stats.Polls
+		f.Run(20 * x.poll)
+		if p := b.Status().Stats.Polls - n; p != 20 {
+			t.Errorf("every %v: %d polls in 20 of these times", x.poll, p)
+		}
+		// One of the cables of the directed route is pulled for ever.
+		f.Pull(f.Node("S1").Ports[2])
+		f.Run(20 * x.poll)
+		if s := b.Status().Stats; s.Takeovers != 0 || b.State() != mad.SMStandby {
+			t.Fatalf("every %v: %d takeovers, %v, while the master is there", x.poll, s.Takeovers, b.State())
+		}
+		begin := f.Eng.Now()
+		f.Kill(f.Node("H1").Ports[1], a)
+		for b.State() != mad.SMMaster && f.Eng.Now() < begin+100*x.poll {
+			f.Run(10 * sim.Millisecond)
+		}
+		least, most := sim.Time(x.retries)*x.poll, sim.Time(x.retries+2)*x.poll+sim.Second
+		if took := f.Eng.Now() - begin; took < least || took > most {
+			t.Errorf("every %v, %d retries: took over after %v, want %v to %v", x.poll, x.retries, took, least, most)
+		}
+		f.Run(sim.Second)
+		reach(t, f)
+	}
+}
+
 func TestHandover(t *testing.T) {
 	f, a, b := pair(t, 5, 8)
 	if a.State() != mad.SMStandby || b.State() != mad.SMMaster {

@@ -71,7 +71,9 @@ func histogram(m map[wire.GUID]int) string {
 }
 
 // TestGoldenTables: what is in the switches is what opensm's engines of the
-// same names put there, by GUID; ran twice, everything is the same bit by bit.
+// same names put there, by GUID and with LIDs of our own as balanced as with
+// opensm's, with its LIDs the same entry by entry; ran twice, everything is the
+// same bit by bit.
 func TestGoldenTables(t *testing.T) {
 	for engine, entries := range map[route.Engine][4]int{route.EngineMinHop: {12, 12, 12, 12}, route.EngineUpDown: {12, 12, 11, 11}, route.EngineFatTree: {12, 12, 11, 11}} {
 		want, lids := dumped(t, string(engine)+"-lfts.dump")
@@ -99,6 +101,11 @@ func TestGoldenTables(t *testing.T) {
 				}
 				if histogram(got) != histogram(w) {
 					t.Errorf("%s: %s leads to hosts by ports %v, opensm's %v", engine, name, histogram(got), histogram(w))
+				}
+				for g, p := range w { // with opensm's LIDs every entry is opensm's
+					if run == 2 && got[g] != p {
+						t.Errorf("%s: %s sends to %v by port %d, opensm by %d", engine, name, g, got[g], p)
+					}
 				}
 				for g, p := range w { // where there is no choice
 					if n.Ports[p] != n.Ports[0] && n.Ports[p].Peer.Node.Type == mad.NodeCA && got[g] != p {

@@ -29,6 +29,7 @@ func (m *Manager) Light() {
 // Heavy begins a heavy sweep now, or after the one that runs.
 func (m *Manager) Heavy() {
 	if m.run && m.state == mad.SMMaster {
+		m.pause = 0
 		m.heavy()
 		m.advance()
 	}
@@ -72,7 +73,7 @@ func (m *Manager) lightDone() {
 	again := m.sweep.again
 	for _, r := range m.remote {
 		// The heavy sweep decides who is to be master.
-		again = again || r.Info.SMState == mad.SMMaster || r.Info.SMState == mad.SMStandby && m.higher(&r.Info)
+		again = again || r.Info.SMState == mad.SMMaster || r.Info.SMState == mad.SMStandby && m.higher(&r.Info) && !m.refuses(r.GUID)
 	}
 	m.stats.LastLight = m.cfg.Proc.Now() - m.sweep.begin
 	m.endSweep()

@@ -19,11 +19,15 @@ type Manager struct {
 	sub  *Subnet // of the last complete sweep; nil before
 	work *Subnet // of the sweep that runs
 
+	hurried int      // heavy sweeps that followed each other at once
+	pause   sim.Time // until when none begins by itself
+
 	lids    lidTable
 	fresh   bool // this life's first sweep as master is still to come
 	waits   int  // sweeps that waited for another master to hand over
 	asking  bool // another manager what it is, because it asked
 	handing *RemoteSM
+	refused [16]refusal // managers that did not take over
 
 	remote   []RemoteSM
 	poll     poll
@@ -77,6 +81,7 @@ func (m *Manager) Stop() {
 	m.endSweep()
 	m.drop()
 	m.sub, m.work, m.remote, m.handing, m.asking, m.poll = nil, nil, nil, nil, false, poll{}
+	m.hurried, m.pause = 0, 0
 	m.sweepTimer.Stop()
 	m.pollTimer.Stop()
 	m.mcastTimer.Stop()

@@ -67,19 +67,14 @@ func (m *Manager) didSwitchInfo(q *request, r *reply) {
 	}
 }
 
-// configure sets in a port what is not as it should be (IBTA vol. 1 §14.2.5.6).
-func (m *Manager) configure(p *Port) {
+// wanted is what PortInfo of a port is to be, whatever it says now of what the
+// manager decides (IBTA vol. 1 §14.2.5.6).
+func (m *Manager) wanted(p *Port) mad.PortInfo {
 	pi := p.Info
 	c := &m.cfg
 	if p.IsEnd() {
-		if p.LID == 0 {
-			return
-		}
 		pi.LID, pi.LMC, pi.GIDPrefix = p.LID, p.LMC, c.Prefix
 		pi.MKey, pi.MKeyProtectBits, pi.MKeyLeasePeriod = c.MKey, c.MKeyBits, c.MKeyLease
-		if c.MKey == 0 {
-			pi.MKey, pi.MKeyProtectBits, pi.MKeyLeasePeriod = p.Info.MKey, p.Info.MKeyProtectBits, p.Info.MKeyLeasePeriod
-		}
 		if self := m.work.Self(); self != nil {
 			pi.MasterSMLID = self.LID
 		}
@@ -89,6 +84,15 @@ func (m *Manager) configure(p *Port) {
 		m.configureLink(p, &pi)
 	}
 	pi.ClientReregister = false
+	return pi
+}
+
+// configure sets in a port what is not as it should be.
+func (m *Manager) configure(p *Port) {
+	if p.IsEnd() && p.LID == 0 {
+		return
+	}
+	pi := m.wanted(p)
 	same := pi == clean(p.Info)
 	if p.IsEnd() && !p.Node.IsSwitch() && pi.CapabilityMask&mad.CapClientReregistration != 0 && (m.fresh || p.Info.PortState == mad.PortInit) {
 		pi.ClientReregister, same = true, false
@@ -155,10 +159,22 @@ func (m *Manager) didPortInfo(q *request, r *reply) {
 	var pi mad.PortInfo
 	if !r.good() || !mad.Decode(&pi, r.data) {
 		q.port.failed = true
+		if end := q.port.End(); !r.ok && end.foreign(m.cfg.MKey) {
+			m.fail("route %s: PortInfo of port %d cannot be set (no answer; %v has the M_Key of another)", drPath(q.path), q.port.Num, end.GUID)
+			return
+		}
 		m.fail("route %s: PortInfo of port %d cannot be set (%v)", drPath(q.path), q.port.Num, why(r))
 		return
 	}
 	q.port.Info = clean(pi)
+}
+
+// foreign tells whether an end port has an M_Key that is not the given one. At
+// protect level 1 a port does not show its key to who has not got it (IBTA
+// vol. 1 §14.2.4).
+func (p *Port) foreign(key uint64) bool {
+	i := &p.Info
+	return p.known && i.MKey != key && (i.MKey != 0 || i.MKeyProtectBits != 0)
 }
 
 // why says what was wrong with a reply.
@@ -174,11 +190,11 @@ func why(r *reply) string {
 func (m *Manager) moveLinks(to mad.PortState) {
 	for _, n := range m.work.Nodes {
 		for _, p := range n.Ports {
-			if p == nil || p.Num == 0 || !p.Linked() || p.failed || p.Info.PortState != to-1 {
+			if p == nil || p.Num == 0 || !p.Linked() || p.failed || p.Info.PortState != to-1 || p.IsEnd() && p.LID == 0 {
 				continue
 			}
-			pi := p.Info
-			pi.PortState, pi.PortPhysicalState, pi.ClientReregister = to, mad.PhysNoChange, false
+			pi := m.wanted(p)
+			pi.PortState, pi.PortPhysicalState = to, mad.PhysNoChange
 			q := m.set(n, p, mad.AttrPortInfo, m.portMod(p), &pi, (*Manager).movedLink)
 			q.path, q.arg = m.pathOf(p), int(to)
 		}

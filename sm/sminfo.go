@@ -187,7 +187,7 @@ func (m *Manager) gotHeardOf(q *request, r *reply) {
 			o.Info, o.ok, known = x, true, true
 		}
 	}
-	if !known || x.SMState == mad.SMMaster || x.SMState == mad.SMStandby && m.higher(&x) {
+	if !known || x.SMState == mad.SMMaster || x.SMState == mad.SMStandby && m.higher(&x) && !m.refuses(x.GUID) {
 		m.heavy()
 	}
 }

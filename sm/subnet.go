@@ -12,6 +12,7 @@ type Subnet struct {
 	Nodes  []*Node // in the order of discovery, the manager's own first
 	MaxLID wire.LID
 
+	ports    int // of all nodes
 	byGUID   map[wire.GUID]*Node
 	byPort   map[wire.GUID]*Port // end ports
 	byLID    []*Port

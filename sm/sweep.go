@@ -35,13 +35,31 @@ type sweep struct {
 	conflicts []conflict
 }
 
-// heavy begins a heavy sweep, or has one follow the sweep that runs.
+// maxHurry is how many heavy sweeps may follow each other at once; then there is
+// a pause of RetryTime, so that a device which changes all the time, or lies,
+// does not keep the manager busy for ever.
+const maxHurry = 8
+
+// heavy begins a heavy sweep, or has one follow the sweep that runs or the
+// pause.
 func (m *Manager) heavy() {
-	if m.sweep.phase != phaseNone && m.sweep.phase != phaseLight {
+	if m.sweep.phase != phaseNone && m.sweep.phase != phaseLight || m.cfg.Proc.Now() < m.pause {
 		m.sweep.again = true
 		return
 	}
 	m.discover()
+}
+
+// hurry begins a heavy sweep behind another, or makes a pause.
+func (m *Manager) hurry() {
+	if m.hurried++; m.hurried < maxHurry {
+		m.discover()
+		return
+	}
+	m.hurried = 0
+	m.pause = m.cfg.Proc.Now() + m.cfg.RetryTime
+	m.sweep.again = true
+	m.sweepTimer.Reset(m.pause)
 }
 
 // discover begins a heavy sweep in the states that have them.
@@ -117,6 +135,9 @@ func (m *Manager) subnetUp() {
 	m.sub = w
 	errors, again := m.sweep.errors, m.sweep.again
 	m.stats.SweepErrors = errors
+	if errors > maxNotes {
+		m.note("a sweep had %d errors more", errors-maxNotes)
+	}
 	m.stats.LastHeavy = now - m.sweep.begin
 	m.stats.LastUp = now
 	if m.stats.FirstUp == 0 {
@@ -138,11 +159,12 @@ func (m *Manager) subnetUp() {
 	}
 	switch {
 	case again:
-		m.discover()
+		m.hurry()
 	case errors > 0:
 		m.sweep.again = true // at the next
 		m.sweepTimer.Reset(now + m.cfg.RetryTime)
 	default:
+		m.hurried = 0
 		m.schedule()
 	}
 }
@@ -170,8 +192,12 @@ func (m *Manager) schedule() {
 	}
 }
 
+// maxNotes bounds the errors of one sweep that are noted one by one.
+const maxNotes = maxLog / 2
+
 // fail notes an error of the sweep, which another sweep may mend.
 func (m *Manager) fail(format string, args ...any) {
-	m.sweep.errors++
-	m.note(format, args...)
+	if m.sweep.errors++; m.sweep.errors <= maxNotes {
+		m.note(format, args...)
+	}
 }
