@@ -61,7 +61,7 @@ func commands() []command {
 		{"show", "PORT... [-c N] [FILTER]", "print what passes ports, a line a frame", false, (*app).show},
 		{"sm", "start|stop NODE, or status", "subnet managers of InfiniBand: start, stop, look at", false, (*app).sm},
 		{"fault", "link|loss|storm|clear ...", "take a link down, lose frames, make a NIC sick", false, (*app).fault},
-		{"switch", "--name NAME --ports N [--listen HOST:PORT] [--peer PORT=HOST:PORT/END...]", "run one InfiniBand switch as a process, with links over UDP", false, (*app).switchProcess},
+		{"switch", "--name NAME --ports N [--peer P=HOST:PORT]", "run one InfiniBand switch as a process of its own, with links over UDP", false, (*app).switchProcess},
 		{"lint", "FILE...", "check topology files without starting anything", false, (*app).lint},
 		{"topologies", "[NAME]", "list the topologies inside the program, or print one", false, (*app).topologies},
 		{"vm", "run|shell|fetch ...", "a lab VM: a Linux with RDMA drivers, for a command or a shell", false, (*app).vm},
