@@ -104,10 +104,7 @@ func (n *node) devices() []uverbs.Device {
 		}
 	}
 	for _, p := range n.fab.IBPorts() {
-		if p.Spec.Num > 1 {
-			continue // another port of an adapter that is in the list
-		}
-		l = append(l, device{uverbs.Device{HCA: p.Device(), Name: p.HCA.Device}, nil})
+		l = append(l, device{uverbs.Device{HCA: p.Device(), Name: p.DeviceName()}, nil})
 	}
 	slices.SortStableFunc(l, func(a, b device) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"strings"
 
 	"cnuas/hca"
 	"cnuas/internal/ibport"
@@ -44,6 +45,20 @@ func (n *Node) CAs() []*hca.CA { return n.cas }
 // Name is the port's name, "h1:ib0".
 func (p *IBPort) Name() string { return p.node.Spec.Name + ":" + p.Spec.Name }
 
+// DeviceName is the name of the verbs device that the port is to programs. An
+// adapter with several ports, which only imported nodes have, is as many devices
+// of one port each, as with adapters of the ConnectX line.
+func (p *IBPort) DeviceName() string { return deviceName(p.node.Spec, p.Spec) }
+
+func deviceName(n *topology.Node, p *topology.IBPort) string {
+	for i := range n.IBPorts {
+		if n.IBPorts[i].Num > 1 {
+			return "rxe" + strings.TrimPrefix(p.Name, "ib")
+		}
+	}
+	return n.HCAs[p.HCA].Device
+}
+
 // Device is the verbs device of the port.
 func (p *IBPort) Device() *hca.Device { return p.ca.Device(p.Spec.Num) }
 
@@ -65,6 +80,7 @@ func (f *Fabric) addCAs(n *Node, o Options) error {
 		for j := range n.Spec.IBPorts {
 			if p := &n.Spec.IBPorts[j]; p.HCA == i {
 				f.fillCAPort(&c.Ports[p.Num-1], h, o, n.Spec.Name+":"+p.Name, f.ibLink(p.Link))
+				c.Ports[p.Num-1].Name = deviceName(n.Spec, p)
 				c.Ports[p.Num-1].Port.GUID = wire.GUID(p.GUID)
 			}
 		}
