@@ -21,17 +21,15 @@ type Path struct {
 	MinRNRTimer  uint8      // default 12: 0.64 ms
 	RdAtomic     uint8      // default 16
 	Access       hca.Access // default all remote access
-	SL           uint8      // InfiniBand
 	NoRetry      bool       // RetryCnt and RNRRetry are meant as they are
 }
 
-// Connect takes both queue pairs, of RC or UC, from Reset to RTS. On InfiniBand
-// they reach each other by LID, without a GRH.
+// Connect takes both queue pairs, of RC or UC, from Reset to RTS.
 func Connect(a, b *QP, p Path) error {
-	da, db := a.Context().Device(), b.Context().Device()
-	if p.GIDIndex == ([2]uint8{}) && da.IB() == nil {
+	if p.GIDIndex == ([2]uint8{}) {
 		p.GIDIndex = [2]uint8{1, 1}
 	}
+	da, db := a.Context().Device(), b.Context().Device()
 	if p.MTU == 0 {
 		p.MTU = min(da.ActiveMTU(), db.ActiveMTU())
 	}
@@ -63,9 +61,6 @@ func Connect(a, b *QP, p Path) error {
 			MaxRdAtomic: p.RdAtomic, MaxDestRdAtomic: p.RdAtomic,
 			AV: hca.AddressVector{SGIDIndex: p.GIDIndex[i], DGID: gids[p.GIDIndex[1-i]].GID, TrafficClass: p.TrafficClass,
 				FlowLabel: p.FlowLabel, DMAC: p.MAC[1-i]},
-		}
-		if port := o.Context().Device().IB(); port != nil { // by LID
-			at.AV = hca.AddressVector{DLID: port.LID(), SL: p.SL}
 		}
 		for _, s := range steps {
 			at.State = s.to

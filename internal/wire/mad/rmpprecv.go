@@ -71,6 +71,10 @@ func (r *RMPPReceiver) Receive(f RMPPFields, payload []byte) (reply RMPPFields, 
 // Data is the message so far.
 func (r *RMPPReceiver) Data() []byte { return r.data }
 
+// Release drops the data of a message that is complete; repeated segments are
+// acknowledged as before.
+func (r *RMPPReceiver) Release() { r.data = nil }
+
 func (r *RMPPReceiver) ack() RMPPFields {
 	return RMPPFields{Type: RMPPAck, Flags: RMPPActive, RespTime: RMPPNoRespTime, Data1: r.next - 1, Data2: max(r.window, r.next-1)}
 }

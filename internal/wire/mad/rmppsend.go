@@ -50,6 +50,7 @@ type RMPPSender struct {
 
 	next, window, acked int
 	sent                int // the highest segment that was ever sent
+	back                int // the acknowledgement for which next went back, + 1
 	tries               int
 	waiting             bool
 	deadline            int64
@@ -105,7 +106,11 @@ func (s *RMPPSender) Receive(now int64, f RMPPFields) (abort RMPPStatus) {
 		s.end(RMPPOK)
 		return RMPPOK
 	}
-	s.next = seg + 1 // what is behind has been lost, or is sent once more
+	// What is behind has been lost: it is sent once more. The receiver says so
+	// for each segment behind the gap, which must not start it again.
+	if seg+1 != s.next && seg+1 != s.back {
+		s.next, s.back = seg+1, seg+1
+	}
 	s.deadline = now + s.Timeout
 	return RMPPOK
 }
