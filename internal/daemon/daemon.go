@@ -133,6 +133,7 @@ func (d *Daemon) build() error {
 	for i, n := range d.fab.Nodes() {
 		cfgs[i] = nodeConfig(n, d.journal.Marker().Token)
 	}
+	managementTAPs(d.spec().Management, cfgs)
 	kernels, err := host.NewNodes(d.journal, cfgs)
 	if err != nil {
 		return err
@@ -144,6 +145,9 @@ func (d *Daemon) build() error {
 		if err := n.attach(d); err != nil {
 			return err
 		}
+	}
+	if err := d.attachManagement(); err != nil {
+		return err
 	}
 	return d.addRDMA()
 }
@@ -261,6 +265,7 @@ func (d *Daemon) status() *status.Fabric {
 			n.kernel.tell(&s.Nodes[i])
 		}
 	}
+	d.lostManagement(s)
 	st := d.loop.Stats()
 	e := &s.Engine
 	e.LagMS, e.MaxLagMS, e.SlipMS = ms(st.Lag), ms(st.MaxLag), ms(st.Slip)

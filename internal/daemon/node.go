@@ -22,6 +22,7 @@ type node struct {
 	fab    *fabric.Node
 	host   *host.Node
 	ports  []*port
+	mgmt   *management            // nil: not on the management network
 	verbs  *uverbs.Node           // of stacks without a kernel's part
 	kernel *kernelRDMA            // of the others
 	sysfs  func() (string, error) // writes the view of the devices once

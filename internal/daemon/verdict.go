@@ -114,6 +114,7 @@ func judge(s *status.Fabric, a activity, broken []string) {
 			}
 		}
 	}
+	v.Reasons = append(v.Reasons, judgeManagement(s)...)
 	v.Reasons = append(v.Reasons, broken...)
 	v.Faithful = len(v.Reasons) == 0
 }

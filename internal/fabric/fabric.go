@@ -16,6 +16,7 @@ import (
 	"cnuas/internal/sim"
 	"cnuas/internal/topology"
 	"cnuas/switch/ether"
+	"cnuas/switch/ideal"
 )
 
 // Fabric is a built fabric. Everything below Engine belongs to the thread that
@@ -29,6 +30,7 @@ type Fabric struct {
 	nodes    []*Node
 	switches []*ether.Switch
 	ports    map[string]*link.Port
+	mgmt     *ideal.Switch // nil: no management network
 }
 
 // Node is a host of the fabric.
@@ -73,6 +75,7 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 	for i := range s.Nodes {
 		f.addNode(&s.Nodes[i], o)
 	}
+	f.addManagement()
 	routes := s.Routes()
 	for i := range s.Switches {
 		sw, err := ether.New(f.Engine, f.Pool, switchConfig(s, i, routes[i]))

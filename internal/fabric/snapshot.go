@@ -29,6 +29,7 @@ func (f *Fabric) Snapshot() *status.Fabric {
 		}
 		s.Nodes = append(s.Nodes, sn)
 	}
+	f.snapshotManagement(s)
 	for i, sw := range f.switches {
 		spec := &f.Spec.Switches[i]
 		b := sw.Buffer()

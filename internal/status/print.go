@@ -23,6 +23,7 @@ func (f *Fabric) Print(w io.Writer) {
 	}
 	fmt.Fprint(w, "\n\n")
 	f.printPorts(w)
+	f.printManagement(w)
 	f.printRDMA(w)
 	f.printFlowControl(w)
 	f.printDrops(w)

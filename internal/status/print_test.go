@@ -14,7 +14,7 @@ func sample() *Fabric {
 	return &Fabric{
 		Name: "demo", PID: 42, Seconds: 3, Scale: 1,
 		Verdict:  Verdict{Reasons: []string{"the engine slipped 12.0%", "3 frames lost at kernel rings"}},
-		Nodes:    []Node{{Name: "h1", Stack: "soft", Interfaces: []Interface{{Port: h, Ring: Ring{TxDropped: 3}, RDMA: &RDMA{Device: "rxe0", ActiveMTU: 4096, GIDs: []GID{{1, "::ffff:10.0.0.1", "RoCE v2"}}, Counters: map[string]uint64{"cnp_sent": 5}}, KernelRoCE: map[string]uint64{"rewritten": 9, "cnp_sent": 2, "ecn_marked": 0}}}}},
+		Nodes:    []Node{{Name: "h1", Stack: "soft", Management: &Management{Name: "h1:mgmt0", Address: "192.168.255.1/24", TxFrames: 8, RxBytes: 2000, Ring: Ring{1, 1}}, Interfaces: []Interface{{Port: h, Ring: Ring{TxDropped: 3}, RDMA: &RDMA{Device: "rxe0", ActiveMTU: 4096, GIDs: []GID{{1, "::ffff:10.0.0.1", "RoCE v2"}}, Counters: map[string]uint64{"cnp_sent": 5}}, KernelRoCE: map[string]uint64{"rewritten": 9, "cnp_sent": 2, "ecn_marked": 0}}}}},
 		Switches: []Switch{{Name: "s1", BufferBytes: 16e6, PeakBytes: 400e3}},
 		Faults:   []string{"storm at h3:eth0"},
 	}
@@ -29,6 +29,7 @@ func TestPrintShowsWhatMatters(t *testing.T) {
 		"pfc: h1:eth0, from s1:1: priority 3 stopped for 1.50ms by 4 pauses (now)",
 		"drops: h1:eth0: link_down 2\n",
 		"drops: h1:eth0: kernel ring tx 3 rx 0\n",
+		"h1:mgmt0    192.168.255.1/24  8          0         0          2kB       2\n\n",
 		"h1:rxe0  4096  0    0         1 ::ffff:10.0.0.1",
 		"h1:rxe0: cnp_sent=5\n",
 		"  h1:eth0: RoCE of the kernel: cnp_sent=2 rewritten=9\n\n",

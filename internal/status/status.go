@@ -88,6 +88,21 @@ type Node struct {
 	Stack      string      `json:"stack"`
 	Interfaces []Interface `json:"interfaces"`
 	Programs   int         `json:"programs"` // running under exec
+	Management *Management `json:"management,omitempty"`
+}
+
+// Management is a node's port on the management network, which is no part of
+// the fabric: it has no rate, delay or buffer, and no loss but at the ring.
+type Management struct {
+	Name     string `json:"name"`
+	MAC      string `json:"mac"`
+	MTU      int    `json:"mtu"`
+	Address  string `json:"address"`
+	TxFrames uint64 `json:"tx_frames"`
+	TxBytes  uint64 `json:"tx_bytes"`
+	RxFrames uint64 `json:"rx_frames"`
+	RxBytes  uint64 `json:"rx_bytes"`
+	Ring     Ring   `json:"kernel_ring"`
 }
 
 // Interface is an Ethernet port of a node, with the RDMA device on it.
