@@ -64,9 +64,16 @@ build() {
 	CGO_ENABLED=0 "$GO" build -o bin/cnuas ./cmd/cnuas
 }
 
+# examples builds the C programs of examples/ into bin/.
+examples() {
+	local dir
+	for dir in examples/*/; do make -s -C "$dir"; done
+}
+
 programs_demo=(ip=iproute2 tcpdump=tcpdump ib_write_bw=perftest ibv_devinfo=ibverbs-utils
 	/etc/libibverbs.d/rxe.driver=ibverbs-providers ping=iputils-ping /etc/ssl/certs/ca-certificates.crt=ca-certificates)
-programs_test=("${programs_demo[@]}" tshark=tshark traceroute=traceroute gcc=gcc /usr/include/stdlib.h=libc6-dev git=git)
+programs_test=("${programs_demo[@]}" tshark=tshark traceroute=traceroute gcc=gcc /usr/include/stdlib.h=libc6-dev git=git
+	make=make /usr/include/infiniband/verbs.h=libibverbs-dev)
 programs_lab=("${programs_demo[@]}" qemu-system-x86_64=qemu-system-x86 modprobe=kmod xz=xz-utils make=make gcc=gcc rping=rdmacm-utils)
 programs_sm=(opensm=opensm ibsim=ibsim-utils gcc=gcc /usr/include/stdlib.h=libc6-dev)
 programs_bench=("${programs_demo[@]}" qperf=qperf iperf3=iperf3 mn=mininet python3=python3 brctl=bridge-utils)

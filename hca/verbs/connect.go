@@ -21,15 +21,17 @@ type Path struct {
 	MinRNRTimer  uint8      // default 12: 0.64 ms
 	RdAtomic     uint8      // default 16
 	Access       hca.Access // default all remote access
+	SL           uint8      // InfiniBand
 	NoRetry      bool       // RetryCnt and RNRRetry are meant as they are
 }
 
-// Connect takes both queue pairs, of RC or UC, from Reset to RTS.
+// Connect takes both queue pairs, of RC or UC, from Reset to RTS. On InfiniBand
+// they reach each other by LID, without a GRH.
 func Connect(a, b *QP, p Path) error {
-	if p.GIDIndex == ([2]uint8{}) {
+	da, db := a.Context().Device(), b.Context().Device()
+	if p.GIDIndex == ([2]uint8{}) && da.IB() == nil {
 		p.GIDIndex = [2]uint8{1, 1}
 	}
-	da, db := a.Context().Device(), b.Context().Device()
 	if p.MTU == 0 {
 		p.MTU = min(da.ActiveMTU(), db.ActiveMTU())
 	}
@@ -61,6 +63,9 @@ func Connect(a, b *QP, p Path) error {
 			MaxRdAtomic: p.RdAtomic, MaxDestRdAtomic: p.RdAtomic,
 			AV: hca.AddressVector{SGIDIndex: p.GIDIndex[i], DGID: gids[p.GIDIndex[1-i]].GID, TrafficClass: p.TrafficClass,
 				FlowLabel: p.FlowLabel, DMAC: p.MAC[1-i]},
+		}
+		if port := o.Context().Device().IB(); port != nil { // by LID
+			at.AV = hca.AddressVector{DLID: port.LID(), SL: p.SL}
 		}
 		for _, s := range steps {
 			at.State = s.to

@@ -31,39 +31,40 @@ var pure = []string{
 // layers: an import may only point to a layer below (a smaller number), or to
 // the same package tree. What is not listed may import anything but the top.
 var layers = map[string]int{
-	"internal/sim":      0,
-	"internal/wire":     0,
-	"internal/frame":    1,
-	"internal/link":     2,
-	"internal/qdisc":    2,
-	"internal/nic":      3,
-	"switch":            3,
-	"switch/ether":      4,
-	"internal/ibport":   3,
-	"internal/ibagent":  4,
-	"internal/tunnel":   4,
-	"switch/ib":         5,
-	"hca":               5, // above the InfiniBand agents, which it shares with switch/ib
-	"hca/cc":            0, // of HCAs and of NICs that stand in for a kernel
-	"internal/capture":  4,
-	"internal/dissect":  5,
-	"internal/topology": 4,
-	"sm/route":          0, // a subnet is its argument
-	"sm":                4,
-	"sm/smtest":         5, // builds fabrics of topologies
-	"hca/uverbs":        5,
-	"internal/host":     5,
-	"internal/realtime": 5,
-	"internal/status":   0,
-	"internal/control":  0,
-	"internal/seccomp":  0,
-	"internal/fabric":   6,
-	"internal/launch":   6,
-	"internal/vm":       6,
-	"internal/rdma":     6,
-	"internal/daemon":   7,
-	"internal/cli":      8,
-	"cmd/cnuas":         9,
+	"internal/sim":        0,
+	"internal/wire":       0,
+	"internal/frame":      1,
+	"internal/link":       2,
+	"internal/qdisc":      2,
+	"internal/nic":        3,
+	"switch":              3,
+	"switch/ether":        4,
+	"internal/ibport":     3,
+	"internal/ibagent":    4,
+	"internal/tunnel":     4,
+	"internal/tunnel/udp": 6,
+	"switch/ib":           5,
+	"hca":                 5, // above the InfiniBand agents, which it shares with switch/ib
+	"hca/cc":              0, // of HCAs and of NICs that stand in for a kernel
+	"internal/capture":    4,
+	"internal/dissect":    5,
+	"internal/topology":   4,
+	"sm/route":            0, // a subnet is its argument
+	"sm":                  4,
+	"sm/smtest":           5, // builds fabrics of topologies
+	"hca/uverbs":          5,
+	"internal/host":       5,
+	"internal/realtime":   5,
+	"internal/status":     0,
+	"internal/control":    0,
+	"internal/seccomp":    0,
+	"internal/fabric":     6,
+	"internal/launch":     6,
+	"internal/vm":         6,
+	"internal/rdma":       6,
+	"internal/daemon":     7,
+	"internal/cli":        8,
+	"cmd/cnuas":           9,
 }
 
 // wrapped are modules that only one package of ours may import.

@@ -53,12 +53,15 @@ func usageError(format string, args ...any) error {
 
 func commands() []command {
 	return []command{
-		{"up", "FILE|NAME [--scale S] [--vm] [--foreground]", "bring a fabric up", false, (*app).up},
+		{"up", "FILE|NAME [--scale S] [--sm none] [--vm] [--foreground]", "bring a fabric up", false, (*app).up},
 		{"down", "[NAME | --all]", "take a fabric down, or remove what a dead daemon left", false, (*app).down},
 		{"status", "[NAME] [--json]", "nodes, links, ports, counters and the fidelity verdict", false, (*app).status},
 		{"exec", "NODE -- PROGRAM [ARG...]", "run a program in a node, with its network and its verbs devices", false, (*app).exec},
 		{"capture", "PORT... -w FILE|- [FILTER]", "capture at ports of any device into pcapng", false, (*app).capture},
+		{"show", "PORT... [-c N] [FILTER]", "print what passes ports, a line a frame", false, (*app).show},
+		{"sm", "start|stop NODE, or status", "subnet managers of InfiniBand: start, stop, look at", false, (*app).sm},
 		{"fault", "link|loss|storm|clear ...", "take a link down, lose frames, make a NIC sick", false, (*app).fault},
+		{"switch", "--name NAME --ports N [--peer P=HOST:PORT]", "run one InfiniBand switch as a process of its own, with links over UDP", false, (*app).switchProcess},
 		{"lint", "FILE...", "check topology files without starting anything", false, (*app).lint},
 		{"topologies", "[NAME]", "list the topologies inside the program, or print one", false, (*app).topologies},
 		{"vm", "run|shell|fetch ...", "a lab VM: a Linux with RDMA drivers, for a command or a shell", false, (*app).vm},
@@ -112,10 +115,10 @@ func (a *app) finish(c command, err error) int {
 }
 
 func (a *app) help(w io.Writer) {
-	fmt.Fprint(w, "cnuas brings up a RoCE fabric on this machine; unmodified verbs programs run on it.\n\n")
+	fmt.Fprint(w, "cnuas brings up RoCE and InfiniBand fabrics on this machine; unmodified verbs programs run on it.\n\n")
 	for _, c := range commands() {
 		if !c.hidden {
-			fmt.Fprintf(w, "  cnuas %-47s %s\n", c.name+" "+c.args, c.short)
+			fmt.Fprintf(w, "  cnuas %-58s %s\n", c.name+" "+c.args, c.short)
 		}
 	}
 	fmt.Fprint(w, "\ncnuas COMMAND -h lists the options of a command.\n")

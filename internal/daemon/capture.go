@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 
 	"cnuas/internal/capture"
@@ -23,6 +24,9 @@ func (d *Daemon) capture(a CaptureArgs) (func(*net.UnixConn), error) {
 	filter, err := capture.CompileFilter(a.Filter)
 	if err != nil {
 		return nil, err
+	}
+	if filter != nil && !slices.ContainsFunc(a.Ports, func(p string) bool { return d.fab.IB(p) == nil }) {
+		return nil, fmt.Errorf("capture: tcpdump's filters know nothing of InfiniBand: leave %q out, and filter when reading", a.Filter)
 	}
 	var ports []*link.Port
 	seen := map[string]bool{}
@@ -45,7 +49,11 @@ func (d *Daemon) serveCapture(c *net.UnixConn, filter *capture.Filter, snap int,
 	s := capture.NewSession(capture.Config{Filter: filter, SnapLen: snap, Base: d.wallOfZero(now)})
 	taps := make([]*capture.Tap, len(ports))
 	for i, p := range ports {
-		taps[i] = s.Tap(p.Name)
+		kind := capture.Ethernet
+		if d.fab.IB(p.Name) != nil {
+			kind = capture.InfiniBand
+		}
+		taps[i] = s.TapLink(p.Name, kind)
 	}
 	d.loop.Do(func() {
 		for i, p := range ports {

@@ -33,6 +33,7 @@ import (
 type Config struct {
 	Spec  *topology.Spec
 	Scale float64   // wall time per simulated time; 1 is real time
+	SM    string    // "": the subnet managers of the Spec; SMNone; or "h1", "h1:ib0": one there, as the Spec has it or by default
 	Log   io.Writer // one line per event
 }
 
@@ -49,8 +50,9 @@ type Daemon struct {
 	ctx     context.Context // ends when the fabric is to go down
 	cancel  context.CancelFunc
 
-	mu  sync.Mutex
-	act activity
+	mu   sync.Mutex
+	act  activity
+	smps uint64 // that our subnet managers had sent at the end of the last span
 }
 
 // Ready is what a daemon tells when its fabric is up.
@@ -116,8 +118,14 @@ func (d *Daemon) build() error {
 		return fmt.Errorf("entropy for memory keys: %w", err)
 	}
 	var err error
+	o.NoSM = d.cfg.SM != ""
 	if d.fab, err = fabric.Build(d.spec(), o); err != nil {
 		return err
+	}
+	if o.NoSM && d.cfg.SM != SMNone {
+		if _, err = d.fab.StartSM(d.cfg.SM, d.smDefaults(d.cfg.SM)); err != nil {
+			return fmt.Errorf("--sm: %w", err)
+		}
 	}
 	if d.loop, err = realtime.New(d.fab.Engine, realtime.Config{Scale: d.cfg.Scale}); err != nil {
 		return err
@@ -164,6 +172,7 @@ func (d *Daemon) serve(ready func(*Ready)) error {
 	wg.Go(func() { fail <- d.loop.Run() })
 	wg.Go(func() { fail <- srv.Serve() })
 	wg.Go(func() { d.watch(d.ctx) })
+	d.awaitSubnet(d.ctx)
 	d.settle()
 	wg.Go(func() { d.account(d.ctx) })
 	debug.FreeOSMemory() // what building used is not needed again

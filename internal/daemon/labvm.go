@@ -121,8 +121,12 @@ func (l *lab) bringUp(ctx context.Context, arg string) error {
 	}
 	defer context.AfterFunc(ctx, func() { st.Close() })()
 	var out bytes.Buffer
+	argv := []string{"cnuas", "up", "--scale", strconv.FormatFloat(l.cfg.Scale, 'g', -1, 64)}
+	if l.cfg.SM != "" {
+		argv = append(argv, "--sm", l.cfg.SM)
+	}
 	status, err := agent.Exec(st, agent.Command{
-		Argv: []string{"cnuas", "up", "--scale", strconv.FormatFloat(l.cfg.Scale, 'g', -1, 64), path},
+		Argv: append(argv, path),
 	}, agent.IO{Stdout: &out, Stderr: &out})
 	if err == nil && status != 0 {
 		err = fmt.Errorf("status %d", status)

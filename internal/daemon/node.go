@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"cnuas/hca"
@@ -21,7 +23,8 @@ import (
 type node struct {
 	fab    *fabric.Node
 	host   *host.Node
-	ports  []*port
+	ports  []*port                // Ethernet
+	macs   []*port                // by verbs device: who finds its next hops; nil for InfiniBand
 	mgmt   *management            // nil: not on the management network
 	verbs  *uverbs.Node           // of stacks without a kernel's part
 	kernel *kernelRDMA            // of the others
@@ -76,15 +79,7 @@ func (n *node) attach(d *Daemon) error {
 		}
 		return nil
 	}
-	cfg := uverbs.NodeConfig{Name: n.name(), Resolve: n.resolve}
-	for _, p := range n.ports {
-		if p.fab.HCA() == nil {
-			continue // a node without verbs still has programs, which see no devices
-		}
-		cfg.Devices = append(cfg.Devices, uverbs.Device{
-			HCA: p.fab.HCA(), Name: p.fab.HCA().Name(), NetDev: p.tap.Name(), Rate: int64(p.fab.NIC().Port().Rate()),
-		})
-	}
+	cfg := uverbs.NodeConfig{Name: n.name(), Resolve: n.resolve, Devices: n.devices()}
 	var err error
 	if n.verbs, err = d.verbs.AddNode(cfg); err != nil {
 		return fmt.Errorf("node %s: %w", n.name(), err)
@@ -93,6 +88,33 @@ func (n *node) attach(d *Daemon) error {
 	// Some sixty files, which no program needs before the first one starts.
 	n.sysfs = sync.OnceValues(func() (string, error) { return dir, uverbs.WriteSysfs(dir, n.verbs) })
 	return nil
+}
+
+// devices lists the node's verbs devices in the order of their names, which
+// number both kinds of port. A node without any still has programs, which see
+// none.
+func (n *node) devices() []uverbs.Device {
+	type device struct {
+		uverbs.Device
+		port *port
+	}
+	var l []device
+	for _, p := range n.ports {
+		if h := p.fab.HCA(); h != nil {
+			l = append(l, device{uverbs.Device{HCA: h, Name: h.Name(), NetDev: p.tap.Name(), Rate: int64(p.fab.NIC().Port().Rate())}, p})
+		}
+	}
+	for _, p := range n.fab.IBPorts() {
+		l = append(l, device{uverbs.Device{HCA: p.Device(), Name: p.DeviceName()}, nil})
+	}
+	slices.SortStableFunc(l, func(a, b device) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	var devs []uverbs.Device
+	for _, x := range l {
+		devs, n.macs = append(devs, x.Device), append(n.macs, x.port)
+	}
+	return devs
 }
 
 // tapConfig leaves the link-local address to the kernel, which derives it from
@@ -113,10 +135,10 @@ func tapConfig(i *topology.Interface) host.TAPConfig {
 
 // resolve finds the next hop towards a GID in the node's own tables.
 func (n *node) resolve(ctx context.Context, dev int, dgid, sgid hca.GID) ([6]byte, error) {
-	if dev < 0 || dev >= len(n.ports) {
-		return [6]byte{}, fmt.Errorf("node %s has no device %d", n.name(), dev)
+	if dev < 0 || dev >= len(n.macs) || n.macs[dev] == nil {
+		return [6]byte{}, fmt.Errorf("node %s has no Ethernet device %d", n.name(), dev)
 	}
-	return n.ports[dev].tap.Resolve(ctx, netip.AddrFrom16(dgid), netip.AddrFrom16(sgid))
+	return n.macs[dev].tap.Resolve(ctx, netip.AddrFrom16(dgid), netip.AddrFrom16(sgid))
 }
 
 func (n *node) execReply() (r ExecReply, err error) {

@@ -21,6 +21,7 @@ const (
 	OpCapture = "capture"
 	OpDown    = "down"
 	OpDevices = "devices"
+	OpSM      = "sm"
 )
 
 // ExecArgs name the node in which a program is to run. After the answer the
@@ -103,6 +104,13 @@ func (d *Daemon) register(s *control.Server) {
 			return nil, err
 		}
 		return &control.Takeover{Run: run}, nil
+	})
+	s.Handle(OpSM, func(raw json.RawMessage) (any, error) {
+		a, err := decode[SMArgs](raw)
+		if err != nil {
+			return nil, err
+		}
+		return d.sm(a)
 	})
 	s.Handle(OpDown, func(json.RawMessage) (any, error) {
 		st := d.status()

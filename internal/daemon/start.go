@@ -19,7 +19,7 @@ import (
 // Start brings the fabric up in a process of its own and returns when it is
 // up. arg is the topology as the user named it; more are options of the daemon
 // command.
-func Start(scale float64, arg string, more ...string) (*Ready, error) {
+func Start(scale float64, sm, arg string, more ...string) (*Ready, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -36,7 +36,7 @@ func Start(scale float64, arg string, more ...string) (*Ready, error) {
 	}
 	defer os.Remove(log.Name())
 	defer log.Close()
-	args := append([]string{"daemon", "--scale", strconv.FormatFloat(scale, 'g', -1, 64), "--ready-fd", "3"}, more...)
+	args := append([]string{"daemon", "--scale", strconv.FormatFloat(scale, 'g', -1, 64), "--sm", sm, "--ready-fd", "3"}, more...)
 	c := exec.Command(self, append(args, "--", arg)...)
 	c.Stdout, c.Stderr = log, log
 	c.ExtraFiles = []*os.File{w}
@@ -68,7 +68,7 @@ func Start(scale float64, arg string, more ...string) (*Ready, error) {
 // Background is the other side of Start: the daemon's process. It tells on
 // descriptor fd when the fabric is up, or why it is not. A vm that is not nil
 // runs the fabric in a lab VM.
-func Background(arg string, scale float64, fd int, v *vm.Config, log io.Writer) error {
+func Background(arg string, scale float64, sm string, fd int, v *vm.Config, log io.Writer) error {
 	syscall.CloseOnExec(fd)
 	pipe := os.NewFile(uintptr(fd), "ready")
 	told := false
@@ -79,7 +79,7 @@ func Background(arg string, scale float64, fd int, v *vm.Config, log io.Writer) 
 	}
 	spec, err := topology.Load(arg)
 	if err == nil {
-		cfg := Config{Spec: spec, Scale: scale, Log: log}
+		cfg := Config{Spec: spec, Scale: scale, SM: sm, Log: log}
 		ready := func(r *Ready) {
 			keepLog(spec.Name)
 			tell(r)

@@ -73,8 +73,31 @@ func (d *Daemon) account(ctx context.Context) {
 func (d *Daemon) closeSpan() activity {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.act.add(d.loop.Mark())
+	st := d.loop.Mark()
+	if d.onlyManagement() {
+		st.Late = 0 // no program saw it
+	}
+	d.act.add(st)
 	return d.act
+}
+
+// onlyManagement tells that in this span a subnet manager of ours was at work and
+// no program ran: its sweeps are thousands of events at once, which nobody
+// outside waits for. The caller holds the lock.
+func (d *Daemon) onlyManagement() bool {
+	if !d.spec().HasIB() {
+		return false
+	}
+	var smps uint64
+	d.loop.Do(func() { smps = d.fab.SMPs() })
+	worked := smps != d.smps
+	d.smps = smps
+	for _, n := range d.nodes {
+		if n.programs() > 0 {
+			return false
+		}
+	}
+	return worked
 }
 
 // cause tells an engine that was asked for too much from one that did not get

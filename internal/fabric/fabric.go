@@ -11,11 +11,15 @@ import (
 
 	"cnuas/hca"
 	"cnuas/internal/frame"
+	"cnuas/internal/ibport"
 	"cnuas/internal/link"
 	"cnuas/internal/nic"
 	"cnuas/internal/sim"
 	"cnuas/internal/topology"
+	"cnuas/internal/wire"
+	"cnuas/sm"
 	"cnuas/switch/ether"
+	"cnuas/switch/ib"
 	"cnuas/switch/ideal"
 )
 
@@ -28,8 +32,11 @@ type Fabric struct {
 	Batch  *hca.Batch // nil in virtual time: effects on memory apply at once
 
 	nodes    []*Node
-	switches []*ether.Switch
-	ports    map[string]*link.Port
+	switches []*Switch
+	ports    map[string]*link.Port   // all
+	ib       map[string]*ibport.Port // of those, the InfiniBand ones
+	sms      []*SubnetManager        // that run, in the order in which they were started
+	lids     map[wire.GUID][]sm.GUIDLID
 	mgmt     *ideal.Switch // nil: no management network
 }
 
@@ -37,6 +44,15 @@ type Fabric struct {
 type Node struct {
 	Spec *topology.Node
 	ifs  []*Interface
+	cas  []*hca.CA
+	ibs  []*IBPort
+}
+
+// Switch is a switch of either kind.
+type Switch struct {
+	Spec *topology.Switch
+	eth  *ether.Switch // one of the two
+	ib   *ib.Switch
 }
 
 // Interface is a NIC port of a node with the HCA behind it.
@@ -54,6 +70,9 @@ type Options struct {
 	// KeySeed determines memory keys and queue pair numbers. The daemon gives
 	// entropy; zero derives it from the topology's seed, for reproducible runs.
 	KeySeed [32]byte
+	// NoSM leaves the Spec's subnet managers out: InfiniBand ports stay in
+	// state Init until one is started.
+	NoSM bool
 }
 
 // Build makes the devices in the order of the Spec, which fixes the order of
@@ -62,35 +81,31 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("topology %s: %w", s.Name, err)
 	}
-	if s.HasIB() {
-		return nil, fmt.Errorf("topology %s: InfiniBand switches are not built yet (leave out switches of kind \"ib\" and ports ib0)", s.Name)
-	}
 	f := &Fabric{
 		Spec:   s,
 		Engine: sim.NewEngine(s.Seed),
 		Pool:   &frame.Pool{},
 		Batch:  o.Batch,
 		ports:  map[string]*link.Port{},
+		ib:     map[string]*ibport.Port{},
+		lids:   map[wire.GUID][]sm.GUIDLID{},
 	}
 	for i := range s.Nodes {
-		f.addNode(&s.Nodes[i], o)
+		if err := f.addNode(&s.Nodes[i], o); err != nil {
+			return nil, fmt.Errorf("node %s: %w", s.Nodes[i].Name, err)
+		}
 	}
 	f.addManagement()
 	routes := s.Routes()
 	for i := range s.Switches {
-		sw, err := ether.New(f.Engine, f.Pool, switchConfig(s, i, routes[i]))
-		if err != nil {
+		if err := f.addSwitch(i, routes[i]); err != nil {
 			return nil, fmt.Errorf("switch %s: %w", s.Switches[i].Name, err)
-		}
-		f.switches = append(f.switches, sw)
-		for j := range s.Switches[i].Ports {
-			f.ports[portName(&s.Switches[i], j)] = sw.Port(j)
 		}
 	}
 	for i := range s.Links {
 		l := &s.Links[i]
 		a, b := f.ports[l.A.Name], f.ports[l.B.Name]
-		if err := link.Connect(a, b, linkConfig(l)); err != nil {
+		if err := f.connect(l); err != nil {
 			return nil, err
 		}
 		if l.Loss > 0 {
@@ -101,10 +116,53 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 			a.SetUp(false)
 		}
 	}
+	if !o.NoSM {
+		for _, m := range s.SMs {
+			if err := f.startSM(SMOptions{SM: m}); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return f, nil
 }
 
-func (f *Fabric) addNode(spec *topology.Node, o Options) {
+// connect joins the ports of a link.
+func (f *Fabric) connect(l *topology.Link) error {
+	if l.IB != nil {
+		return ibport.Connect(f.ib[l.A.Name], f.ib[l.B.Name], l.Delay)
+	}
+	return link.Connect(f.ports[l.A.Name], f.ports[l.B.Name], linkConfig(l))
+}
+
+func (f *Fabric) addSwitch(index int, routes []topology.Route) error {
+	spec := &f.Spec.Switches[index]
+	s := &Switch{Spec: spec}
+	f.switches = append(f.switches, s)
+	var err error
+	if spec.IB != nil {
+		if s.ib, err = ib.New(f.Engine, f.Pool, ibSwitchConfig(f.Spec, spec)); err != nil {
+			return err
+		}
+		for _, p := range spec.Ports {
+			f.addIBPort(s.ib.Port(p.Number))
+		}
+		return nil
+	}
+	if s.eth, err = ether.New(f.Engine, f.Pool, switchConfig(f.Spec, index, routes)); err != nil {
+		return err
+	}
+	for j := range spec.Ports {
+		f.ports[portName(spec, j)] = s.eth.Port(j)
+	}
+	return nil
+}
+
+// addIBPort makes a port known by its name.
+func (f *Fabric) addIBPort(p *ibport.Port) {
+	f.ports[p.Name()], f.ib[p.Name()] = p.Link(), p
+}
+
+func (f *Fabric) addNode(spec *topology.Node, o Options) error {
 	n := &Node{Spec: spec}
 	for j := range spec.Interfaces {
 		i := &Interface{Spec: &spec.Interfaces[j]}
@@ -113,7 +171,7 @@ func (f *Fabric) addNode(spec *topology.Node, o Options) {
 		f.ports[cfg.Name] = i.nic.Port()
 		if spec.Stack == topology.StackSoft {
 			i.hca = hca.New(f.Engine, f.Pool, o.Batch, hca.Config{
-				Name:                fmt.Sprintf("rxe%d", j),
+				Name:                i.Spec.Device,
 				GUID:                guid(i.Spec.MAC),
 				MAC:                 i.Spec.MAC,
 				MTU:                 i.Spec.MTU,
@@ -131,6 +189,7 @@ func (f *Fabric) addNode(spec *topology.Node, o Options) {
 		n.ifs = append(n.ifs, i)
 	}
 	f.nodes = append(f.nodes, n)
+	return f.addCAs(n, o)
 }
 
 // keySeed separates the devices of a fabric from one another.
@@ -160,7 +219,7 @@ func (f *Fabric) Node(name string) *Node {
 	return nil
 }
 
-// Interfaces returns the node's ports, eth0 first.
+// Interfaces returns the node's Ethernet ports, eth0 first.
 func (n *Node) Interfaces() []*Interface { return n.ifs }
 
 // NIC is the emulated port.
@@ -172,3 +231,6 @@ func (i *Interface) HCA() *hca.Device { return i.hca }
 // Port returns the port that users call name, or an error that lists what
 // there is.
 func (f *Fabric) Port(name string) (*link.Port, error) { return f.port(name) }
+
+// IB returns the InfiniBand port that users call name; nil if there is none.
+func (f *Fabric) IB(name string) *ibport.Port { return f.ib[name] }

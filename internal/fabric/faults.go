@@ -84,7 +84,15 @@ func (f *Fabric) nic(port string) (*nic.NIC, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s is a switch port: a storm is made by a node's NIC, such as %s", port, f.nodes[0].ifs[0].nic.Port().Name)
+	if f.ib[port] != nil {
+		return nil, fmt.Errorf("%s is an InfiniBand port, which has no pause frames: a storm is made by a node's Ethernet port", port)
+	}
+	for _, n := range f.nodes {
+		for _, i := range n.ifs {
+			return nil, fmt.Errorf("%s is a switch port: a storm is made by a node's NIC, such as %s", port, i.nic.Port().Name)
+		}
+	}
+	return nil, fmt.Errorf("%s is a switch port: a storm is made by a node's NIC, and there is none", port)
 }
 
 // ClearFaults ends every injected fault: links come up, losses and storms end.

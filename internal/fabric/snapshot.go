@@ -27,24 +27,16 @@ func (f *Fabric) Snapshot() *status.Fabric {
 		for _, i := range n.ifs {
 			sn.Interfaces = append(sn.Interfaces, i.snapshot())
 		}
+		for _, p := range n.ibs {
+			if p.Spec.Link >= 0 {
+				sn.IBPorts = append(sn.IBPorts, p.snapshot())
+			}
+		}
 		s.Nodes = append(s.Nodes, sn)
 	}
 	f.snapshotManagement(s)
-	for i, sw := range f.switches {
-		spec := &f.Spec.Switches[i]
-		b := sw.Buffer()
-		ss := status.Switch{Name: spec.Name, Mode: string(spec.Mode), BufferBytes: spec.QoS.Buffer, UsedBytes: b.Occupancy(), PeakBytes: b.Peak()}
-		for j := range spec.Ports {
-			p := basics(sw.Port(j))
-			c := sw.Counters(j)
-			addSwitchPort(&p, &c)
-			addPause(&p, sw.Pause(j))
-			for prio := range 8 {
-				p.QueueBytes += sw.QueueBytes(j, prio)
-			}
-			ss.Ports = append(ss.Ports, p)
-		}
-		s.Switches = append(s.Switches, ss)
+	for _, sw := range f.switches {
+		s.Switches = append(s.Switches, sw.snapshot())
 	}
 	for i := range f.Spec.Links {
 		l := &f.Spec.Links[i]
@@ -52,7 +44,27 @@ func (f *Fabric) Snapshot() *status.Fabric {
 		s.Links = append(s.Links, status.Link{A: a.Name, B: b.Name, Up: a.Up(), RateBPS: l.Rate,
 			DelayNS: float64(l.Delay) / 1e3, LossA: a.Loss(), LossB: b.Loss()})
 	}
+	s.SMs = f.SMStatus()
 	return s
+}
+
+func (s *Switch) snapshot() status.Switch {
+	if s.ib != nil {
+		return s.ibSnapshot()
+	}
+	b := s.eth.Buffer()
+	r := status.Switch{Name: s.Spec.Name, Mode: string(s.Spec.Mode), BufferBytes: s.Spec.QoS.Buffer, UsedBytes: b.Occupancy(), PeakBytes: b.Peak()}
+	for j := range s.Spec.Ports {
+		p := basics(s.eth.Port(j))
+		c := s.eth.Counters(j)
+		addSwitchPort(&p, &c)
+		addPause(&p, s.eth.Pause(j))
+		for prio := range 8 {
+			p.QueueBytes += s.eth.QueueBytes(j, prio)
+		}
+		r.Ports = append(r.Ports, p)
+	}
+	return r
 }
 
 // basics is what every port has.
@@ -179,11 +191,15 @@ func snake(s string) string {
 // engine.
 func (f *Fabric) Check() []string {
 	var bad []string
-	for i, sw := range f.switches {
-		if err := sw.Conservation(); err != nil {
-			bad = append(bad, fmt.Sprintf("switch %s: %v", f.Spec.Switches[i].Name, err))
+	for _, sw := range f.switches {
+		if sw.eth == nil {
+			continue
+		}
+		if err := sw.eth.Conservation(); err != nil {
+			bad = append(bad, fmt.Sprintf("switch %s: %v", sw.Spec.Name, err))
 		}
 	}
+	bad = append(bad, f.checkIB()...)
 	for _, n := range f.nodes {
 		for _, i := range n.ifs {
 			if err := i.nic.Conservation(); err != nil {

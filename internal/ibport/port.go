@@ -74,6 +74,7 @@ type Port struct {
 
 	phys   phys
 	state  mad.PortState
+	watch  func(from, to mad.PortState)
 	enable bool // ActiveEnable (IBTA vol. 1 §7.2.7): normal flow control came since Init
 
 	set      settings

@@ -213,3 +213,7 @@ func (p *Port) stopWaiting() {
 		p.waitSince = sim.Forever
 	}
 }
+
+// Starved is the set of lanes, bit n for VL n, on which the owner has something
+// that waits for credits.
+func (p *Port) Starved() uint16 { return p.starved & p.waiting }

@@ -16,7 +16,15 @@ func (p *Port) to(s mad.PortState) {
 	}
 	p.state = s
 	p.owner.StateChanged(p, from, s)
+	if p.watch != nil {
+		p.watch(from, s)
+	}
 }
+
+// Watch has f called, after the owner, whenever the port's logical state has
+// changed; nil ends it. It is for whoever runs on the device and waits for its
+// port.
+func (p *Port) Watch(f func(from, to mad.PortState)) { p.watch = f }
 
 // linkUp is called when training or recovery ends well.
 func (p *Port) linkUp() {

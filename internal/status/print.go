@@ -23,6 +23,7 @@ func (f *Fabric) Print(w io.Writer) {
 	}
 	fmt.Fprint(w, "\n\n")
 	f.printPorts(w)
+	f.printIB(w)
 	f.printManagement(w)
 	f.printRDMA(w)
 	f.printFlowControl(w)
@@ -37,7 +38,7 @@ func (f *Fabric) Print(w io.Writer) {
 	fmt.Fprintf(w, "verdict: %s\n", f.Verdict)
 }
 
-// each calls fn for every port of every device, nodes first.
+// each calls fn for every Ethernet port of every device, nodes first.
 func (f *Fabric) each(fn func(p *Port)) {
 	for i := range f.Nodes {
 		for j := range f.Nodes[i].Interfaces {
@@ -46,7 +47,9 @@ func (f *Fabric) each(fn func(p *Port)) {
 	}
 	for i := range f.Switches {
 		for j := range f.Switches[i].Ports {
-			fn(&f.Switches[i].Ports[j])
+			if f.Switches[i].Ports[j].IB == nil {
+				fn(&f.Switches[i].Ports[j])
+			}
 		}
 	}
 }
@@ -54,7 +57,11 @@ func (f *Fabric) each(fn func(p *Port)) {
 func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
 func (f *Fabric) printPorts(w io.Writer) {
-	t := table(w)
+	t, n := table(w), 0
+	f.each(func(*Port) { n++ })
+	if n == 0 {
+		return
+	}
 	fmt.Fprintln(t, "PORT\tPEER\tSTATE\tRATE\tTX FRAMES\tTX BYTES\tRX FRAMES\tRX BYTES\tPAUSE TX\tPAUSE RX\tECN MARKS\tDROPS")
 	f.each(func(p *Port) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\n", p.Name, p.Peer, p.State, rate(p.RateBPS),
@@ -64,23 +71,33 @@ func (f *Fabric) printPorts(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
+// devices lists the RDMA devices of the node, those of InfiniBand first.
+func (n *Node) devices() (l []*RDMA) {
+	for i := range n.IBPorts {
+		l = append(l, n.IBPorts[i].RDMA)
+	}
+	for i := range n.Interfaces {
+		if r := n.Interfaces[i].RDMA; r != nil {
+			l = append(l, r)
+		}
+	}
+	return l
+}
+
 func (f *Fabric) printRDMA(w io.Writer) {
 	t := table(w)
 	n := 0
-	for _, node := range f.Nodes {
-		for _, i := range node.Interfaces {
-			r := i.RDMA
-			if r == nil {
-				continue
-			}
+	for i := range f.Nodes {
+		node := &f.Nodes[i]
+		for _, r := range node.devices() {
 			if n == 0 {
-				fmt.Fprintln(t, "DEVICE\tMTU\tQPS\tPROGRAMS\tGID (index, RoCE v2)")
+				fmt.Fprintln(t, "DEVICE\tMTU\tQPS\tPROGRAMS\tGID (index)")
 			}
 			n++
 			var g []string
 			for _, x := range r.GIDs {
 				s := fmt.Sprintf("%d %s", x.Index, x.GID)
-				if x.Type != "RoCE v2" {
+				if x.Type != "RoCE v2" && x.Type != "IB" {
 					s += " (" + cmp.Or(x.Type, "iWARP") + ")"
 				}
 				g = append(g, s)
@@ -89,14 +106,14 @@ func (f *Fabric) printRDMA(w io.Writer) {
 		}
 	}
 	t.Flush()
-	for _, node := range f.Nodes {
-		for _, i := range node.Interfaces {
-			if i.RDMA == nil || len(i.RDMA.Counters) == 0 {
+	for i := range f.Nodes {
+		for _, r := range f.Nodes[i].devices() {
+			if len(r.Counters) == 0 {
 				continue
 			}
-			fmt.Fprintf(w, "  %s:%s:", node.Name, i.RDMA.Device)
-			for _, k := range keys(i.RDMA.Counters) {
-				fmt.Fprintf(w, " %s=%d", k, i.RDMA.Counters[k])
+			fmt.Fprintf(w, "  %s:%s:", f.Nodes[i].Name, r.Device)
+			for _, k := range keys(r.Counters) {
+				fmt.Fprintf(w, " %s=%d", k, r.Counters[k])
 			}
 			fmt.Fprintln(w)
 		}
@@ -147,11 +164,13 @@ func (f *Fabric) printFlowControl(w io.Writer) {
 }
 
 func (f *Fabric) printDrops(w io.Writer) {
-	f.each(func(p *Port) {
+	drops := func(p *Port) {
 		for _, k := range keys(p.Drops) {
 			fmt.Fprintf(w, "drops: %s: %s %d\n", p.Name, k, p.Drops[k])
 		}
-	})
+	}
+	f.each(drops)
+	f.eachIB(drops)
 	for _, n := range f.Nodes {
 		for _, i := range n.Interfaces {
 			if i.Ring.TxDropped+i.Ring.RxDropped > 0 {
@@ -163,6 +182,12 @@ func (f *Fabric) printDrops(w io.Writer) {
 
 func (f *Fabric) printBuffers(w io.Writer) {
 	for _, s := range f.Switches {
+		if s.Mode == "ib" { // credits: a buffer is a port's and a lane's
+			if s.UsedBytes != 0 {
+				fmt.Fprintf(w, "buffer: %s: %s held\n", s.Name, size(uint64(s.UsedBytes)))
+			}
+			continue
+		}
 		fmt.Fprintf(w, "buffer: %s: %s of %s used, peak %s\n", s.Name, size(uint64(s.UsedBytes)), size(uint64(s.BufferBytes)), size(uint64(s.PeakBytes)))
 	}
 }

@@ -15,6 +15,7 @@ type Fabric struct {
 	Nodes    []Node   `json:"nodes"`
 	Switches []Switch `json:"switches"`
 	Links    []Link   `json:"links"`
+	SMs      []SM     `json:"subnet_managers,omitempty"`
 	Faults   []string `json:"faults"`       // injected and still active
 	VM       *VM      `json:"vm,omitempty"` // if the fabric runs in a lab VM
 }
@@ -77,9 +78,32 @@ type Port struct {
 	PausedSecs [8]float64        `json:"paused_secs"` // simulated seconds for which the priority was stopped
 	Paused     []int             `json:"paused_now"`  // priorities
 	ECNMarks   uint64            `json:"ecn_marks"`
-	QueueBytes int64             `json:"queue_bytes"` // waiting to leave
-	PeakBytes  int64             `json:"peak_bytes"`  // most that ever waited
-	Drops      map[string]uint64 `json:"drops"`       // by reason; only those above zero
+	QueueBytes int64             `json:"queue_bytes"`  // waiting to leave
+	PeakBytes  int64             `json:"peak_bytes"`   // most that ever waited
+	Drops      map[string]uint64 `json:"drops"`        // by reason; only those above zero
+	IB         *IB               `json:"ib,omitempty"` // of an InfiniBand port
+}
+
+// IB is what an InfiniBand port has that an Ethernet port has not.
+type IB struct {
+	State   string `json:"state"`      // "down", "init", "armed", "active"
+	Phys    string `json:"phys_state"` // "polling", "linkup", "disabled", ...
+	GUID    string `json:"port_guid"`
+	LID     uint16 `json:"lid"` // 0: none; of a switch that of its port 0
+	LMC     uint8  `json:"lmc"`
+	SMLID   uint16 `json:"sm_lid"`
+	IsSM    bool   `json:"is_sm"`       // a subnet manager runs here
+	Width   string `json:"width"`       // "4X"
+	Speed   string `json:"speed"`       // "EDR"
+	MTU     int    `json:"mtu"`         // NeighborMTU in bytes
+	VLs     int    `json:"vls"`         // data lanes in use
+	Waiting []int  `json:"waiting_vls"` // lanes on which something waits for credits now
+	// WaitSecs is the simulated time in which something waited to leave and
+	// nothing could: PortXmitWait. WaitLane is the same of each lane.
+	WaitSecs float64           `json:"wait_secs"`
+	WaitLane map[int]float64   `json:"wait_secs_by_vl"`
+	Held     int64             `json:"held_bytes"` // in the receive buffers
+	Counters map[string]uint64 `json:"counters"`   // of performance management, and link packets; only those above zero
 }
 
 // Node is a host.
@@ -87,6 +111,7 @@ type Node struct {
 	Name       string      `json:"name"`
 	Stack      string      `json:"stack"`
 	Interfaces []Interface `json:"interfaces"`
+	IBPorts    []IBPort    `json:"ib_ports,omitempty"`
 	Programs   int         `json:"programs"` // running under exec
 	Management *Management `json:"management,omitempty"`
 }
@@ -103,6 +128,12 @@ type Management struct {
 	RxFrames uint64 `json:"rx_frames"`
 	RxBytes  uint64 `json:"rx_bytes"`
 	Ring     Ring   `json:"kernel_ring"`
+}
+
+// IBPort is an InfiniBand port of a node, with the RDMA device that it is.
+type IBPort struct {
+	Port
+	RDMA *RDMA `json:"rdma"`
 }
 
 // Interface is an Ethernet port of a node, with the RDMA device on it.
@@ -147,14 +178,21 @@ type GID struct {
 	Type  string `json:"type"`
 }
 
-// Switch is an Ethernet switch.
+// Switch is a switch of either kind. Of an InfiniBand switch the bytes are those
+// in its receive buffers.
 type Switch struct {
 	Name        string `json:"name"`
-	Mode        string `json:"mode"`
+	Mode        string `json:"mode"` // "bridge", "router", "ib"
 	Ports       []Port `json:"ports"`
 	BufferBytes int64  `json:"buffer_bytes"`
 	UsedBytes   int64  `json:"used_bytes"`
-	PeakBytes   int64  `json:"peak_bytes"`
+	PeakBytes   int64  `json:"peak_bytes"` // not counted on InfiniBand
+	LID         uint16 `json:"lid,omitempty"`
+	GUID        string `json:"guid,omitempty"`
+	FECNMarks   uint64 `json:"fecn_marks,omitempty"`
+	// Drops are those of a whole InfiniBand switch by reason, in packets. Ports
+	// count the same ones by the names of performance management.
+	Drops map[string]uint64 `json:"drops,omitempty"`
 }
 
 // Link joins two ports.

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"net/netip"
+	"slices"
 
 	"cnuas/internal/sim"
 )
@@ -137,3 +138,9 @@ type ManagementPort struct {
 	MAC  MAC
 	Addr netip.Prefix
 }
+
+// EngineNames lists the routing engines for messages.
+const EngineNames = "minhop, updn, ftree or dfsssp"
+
+// Valid tells whether there is such an engine.
+func (e Engine) Valid() bool { return slices.Contains(ibEngines, e) }

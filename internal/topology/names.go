@@ -124,3 +124,6 @@ func compareNames(a, b string) int {
 	}
 	return strings.Compare(na, nb)
 }
+
+// CheckName tells what is wrong with the name of a device or a fabric.
+func CheckName(s string) error { return checkName(s) }

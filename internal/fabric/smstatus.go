@@ -1,0 +1,72 @@
+package fabric
+
+import (
+	"reflect"
+
+	"cnuas/internal/sim"
+	"cnuas/internal/status"
+)
+
+// SMStatus tells of the subnet managers that run.
+func (f *Fabric) SMStatus() []status.SM {
+	var l []status.SM
+	for _, s := range f.sms {
+		l = append(l, s.status(false))
+	}
+	return l
+}
+
+// SMReport is SMStatus with every path of a master's routes followed, which
+// takes as long as computing them, once for each sweep.
+func (f *Fabric) SMReport() []status.SM {
+	l := []status.SM{}
+	for _, s := range f.sms {
+		l = append(l, s.status(true))
+	}
+	return l
+}
+
+func (s *SubnetManager) status(verify bool) status.SM {
+	x := s.m.Status()
+	t := &x.Stats
+	r := status.SM{
+		Port: s.port.Name(), GUID: x.GUID.String(), LID: uint16(s.port.Port().LID()), State: x.State, Priority: x.Priority,
+		MasterLID: uint16(x.MasterLID), Phase: x.Sweeping,
+		Wanted: x.Routing.Wanted, Engine: x.Routing.Engine, Fallback: x.Routing.Fallback,
+		Nodes: t.Nodes, Switches: t.Switches, MaxLID: uint16(t.MaxLID),
+		HeavySweeps: t.Heavy, LightSweeps: t.Light, SweepErrors: t.SweepErrors, LastHeavyMS: ms(t.LastHeavy), FirstUpMS: ms(t.FirstUp),
+		SMPs: t.SMPs, Retries: t.Retries, Timeouts: t.Timeouts, GaveUp: t.GaveUp, Attributes: []status.SMAttribute{},
+		Traps: t.Traps, TrapCounts: map[string]uint64{}, Takeovers: t.Takeovers, SA: map[string]uint64{}, Notes: []string{},
+		Lines: x.Lines(),
+	}
+	if x.MasterGUID != 0 {
+		r.MasterGUID = x.MasterGUID.String()
+	}
+	for _, a := range x.Attributes {
+		r.Attributes = append(r.Attributes, status.SMAttribute{Name: a.Name, Get: a.Get, Set: a.Set})
+	}
+	for _, c := range x.TrapCounts {
+		r.TrapCounts[c.Trap.String()] = c.Count
+	}
+	for _, e := range x.Errors {
+		r.Notes = append(r.Notes, e.Text)
+	}
+	v := reflect.ValueOf(s.sa.Stats())
+	for i := range v.NumField() {
+		n := uint64(0)
+		if f := v.Field(i); f.CanUint() {
+			n = f.Uint()
+		} else if f.CanInt() {
+			n = uint64(f.Int())
+		}
+		if n != 0 {
+			r.SA[snake(v.Type().Field(i).Name)] = n
+		}
+	}
+	if verify && s.m.Subnet() != nil {
+		r.Lines = append(r.Lines, s.m.Subnet().Verify().Lines()...)
+	}
+	return r
+}
+
+func ms(t sim.Time) float64 { return float64(t) / float64(sim.Millisecond) }
