@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"cnuas/hca"
+	mads "cnuas/hca/mad"
 	"cnuas/internal/frame"
 	"cnuas/internal/ibport"
 	"cnuas/internal/link"
@@ -38,6 +39,7 @@ type Fabric struct {
 	sms      []*SubnetManager        // that run, in the order in which they were started
 	lids     map[wire.GUID][]sm.GUIDLID
 	mgmt     *ideal.Switch // nil: no management network
+	mads     map[*hca.Device]*mads.Table
 }
 
 // Node is a host of the fabric.
@@ -89,6 +91,7 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 		ports:  map[string]*link.Port{},
 		ib:     map[string]*ibport.Port{},
 		lids:   map[wire.GUID][]sm.GUIDLID{},
+		mads:   map[*hca.Device]*mads.Table{},
 	}
 	for i := range s.Nodes {
 		if err := f.addNode(&s.Nodes[i], o); err != nil {
@@ -234,3 +237,14 @@ func (f *Fabric) Port(name string) (*link.Port, error) { return f.port(name) }
 
 // IB returns the InfiniBand port that users call name; nil if there is none.
 func (f *Fabric) IB(name string) *ibport.Port { return f.ib[name] }
+
+// MADs is the MAD layer of a device of either kind, which all who use the
+// device's special queue pairs share. It is made when somebody asks first.
+func (f *Fabric) MADs(d *hca.Device) *mads.Table {
+	t := f.mads[d]
+	if t == nil {
+		t = mads.New(d, f.Engine.NewProc())
+		f.mads[d] = t
+	}
+	return t
+}

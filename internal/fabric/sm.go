@@ -105,13 +105,15 @@ func (f *Fabric) startSM(o SMOptions) error {
 		return fmt.Errorf("subnet manager at %s: %w", p.Name(), err)
 	}
 	h := &smHost{port: p}
+	if err := h.attach(f.MADs(p.Device())); err != nil {
+		return err
+	}
 	c.Proc, c.Port, c.GUID, c.LIDs = f.Engine.NewProc(), h, p.Port().GUID(), f.lids[p.Port().GUID()]
 	h.sa = sa.New(sa.Config{Proc: f.Engine.NewProc(), Port: h})
 	c.Observer = h.sa
 	h.m = sm.New(*c)
 	h.sa.Serve(h.m)
 	p.host = h
-	p.Device().SetMADSink(h)
 	p.setIsSM(true)
 	f.sms = append(f.sms, &SubnetManager{Options: o, smHost: h})
 	p.Port().Watch(h.portChanged)
@@ -160,7 +162,7 @@ func (f *Fabric) StopSM(name string) error {
 	s.port.Port().Watch(nil)
 	s.m.Stop()
 	f.lids[s.port.Port().GUID()] = s.m.LIDs()
-	s.port.Device().SetMADSink(nil)
+	s.detach()
 	s.port.host = nil
 	s.port.setIsSM(false)
 	f.sms = slices.DeleteFunc(f.sms, func(x *SubnetManager) bool { return x == s })
