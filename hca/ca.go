@@ -22,7 +22,7 @@ type CAConfig struct {
 // Config those fields count that are not RoCE's.
 type CAPortConfig struct {
 	Config
-	Port ibport.Config // Num and Node are filled in
+	Port ibport.Config // Num and Node are filled in; GUID 0: the node's plus the number
 }
 
 // CA is an InfiniBand channel adapter: ports that share the agents of subnet
@@ -45,6 +45,10 @@ func NewCA(e *sim.Engine, pool *frame.Pool, batch *Batch, cfg CAConfig) (*CA, er
 		pc := &cfg.Ports[i]
 		pc.Port.Num, pc.Port.Node = uint8(i+1), mad.NodeCA
 		pc.Port.CapMask |= mad.CapTrap | mad.CapSLMapping
+		pc.Port.CutThrough = false // a packet is judged by its ICRC, behind its last byte
+		if pc.Port.GUID == 0 {
+			pc.Port.GUID = cfg.Info.NodeGUID + wire.GUID(i+1)
+		}
 		p, err := ibport.New(e, pool, c, pc.Port)
 		if err != nil {
 			return nil, err
@@ -94,7 +98,7 @@ func (c *CA) SendVL15(port int, f *frame.Frame) { c.send(port, wire.VL15, f) }
 func (c *CA) SendLID(port int, f *frame.Frame) {
 	vl := uint8(wire.VL15)
 	if d := c.Device(port); d != nil && f.Meta.IB.VL != wire.VL15 {
-		if vl = d.ib.port.VLOf(0, f.Meta.IB.SL); vl == wire.VL15 { // no lane serves the service level
+		if vl = d.lane(f.Meta.IB.SL); vl == laneNone {
 			d.ib.port.CountDiscard(1)
 			c.pool.Put(f)
 			return
@@ -108,7 +112,12 @@ const maxWaiting = 4096
 
 func (c *CA) send(port int, vl uint8, f *frame.Frame) {
 	d := c.Device(port)
-	if d == nil || d.ib.queue[vl].Len() >= maxWaiting || !d.ib.port.Accepts(f) {
+	if d == nil || !d.ib.port.Accepts(f) {
+		c.pool.Put(f)
+		return
+	}
+	if d.ib.queue[vl].Len() >= maxWaiting {
+		d.ctr.OwnDropped++
 		c.pool.Put(f)
 		return
 	}
@@ -117,16 +126,23 @@ func (c *CA) send(port int, vl uint8, f *frame.Frame) {
 }
 
 // Arrive implements ibport.Owner: what is for QP0 or QP1 goes to the agents,
-// the rest to the device, which takes it out of the port's buffer at once.
+// the rest to the device, which takes it out of the port's buffer at once: what
+// waits in a batch is in the program's memory as far as the fabric can tell.
 func (c *CA) Arrive(p *ibport.Port, f *frame.Frame) {
 	m := &f.Meta.IB
-	f.Meta.InPort = int16(p.Num())
+	d := c.of(p)
 	if m.VL == wire.VL15 || m.BTH != 0 && wire.BTH(f.Data[m.BTH:]).DestQP() == wire.QP1 {
+		if r, ok := d.wholeMAD(f); !ok {
+			p.Release(f)
+			d.drop(r)
+			c.pool.Put(f)
+			return
+		}
 		c.agent.Arrive(p, f)
 		return
 	}
 	p.Release(f)
-	c.of(p).Receive(f)
+	d.Receive(f)
 }
 
 // StateChanged implements ibport.Owner.
@@ -157,7 +173,7 @@ func (c *CA) PortEvent(p *ibport.Port, e ibport.Event) {
 	case ibport.EventSM:
 		d.broadcast(Event{Type: EventSMChange, Port: 1})
 	case ibport.EventReregister:
-		d.broadcast(Event{Type: EventReregister, Port: 1})
+		d.broadcast(Event{Type: EventClientReregister, Port: 1})
 	case ibport.EventPKeys:
 		d.broadcast(Event{Type: EventPKeyChange, Port: 1})
 	case ibport.EventGUIDs:

@@ -24,7 +24,7 @@ func (q *QP) decodeDatagram(w *sendWork, slot ring.SendWQE, nsge uint32) Status 
 	if st := q.decodeLength(w, slot, nsge); st != 0 {
 		return st
 	}
-	if w.len > q.mtu {
+	if w.len > q.ctx.dev.datagramMTU() {
 		w.len, w.flags = 0, w.flags|flagOverMTU
 	}
 	return 0

@@ -3,6 +3,7 @@ package hca
 import (
 	"math/rand/v2"
 
+	"cnuas/hca/transport"
 	"cnuas/internal/frame"
 	"cnuas/internal/sim"
 )
@@ -46,7 +47,7 @@ type Device struct {
 	contexts []*Context
 	qps      qpTable
 	mrs      mrTable
-	groups   map[GID][]*QP // queue pairs by the multicast group that they are attached to
+	groups   map[group][]*QP // queue pairs by the multicast group that they are attached to
 
 	nPD, nCQ, nSRQ, nAH, nAttached int
 
@@ -78,7 +79,7 @@ func New(e *sim.Engine, pool *frame.Pool, batch *Batch, cfg Config) *Device {
 	cfg.setDefaults()
 	d := &Device{
 		cfg: cfg, eng: e, proc: e.NewProc(), pool: pool, batch: batch,
-		keys: rand.NewChaCha8(cfg.KeySeed), up: true, kick: func() {}, groups: map[GID][]*QP{},
+		keys: rand.NewChaCha8(cfg.KeySeed), up: true, kick: func() {}, groups: map[group][]*QP{},
 	}
 	if batch == nil {
 		d.batch, d.auto = NewBatch(), true
@@ -115,6 +116,10 @@ func (d *Device) ActiveMTU() uint8 {
 	}
 	return d.mtu
 }
+
+// datagramMTU is how long a datagram may be, in bytes. The subnet manager sets
+// the MTU of an InfiniBand port, maybe after the queue pair was made ready.
+func (d *Device) datagramMTU() uint32 { return transport.MTUBytes(d.ActiveMTU()) }
 
 // QPs is the number of queue pairs that exist.
 func (d *Device) QPs() int {

@@ -17,7 +17,7 @@ type ibSide struct {
 	ca     *CA
 	port   *ibport.Port
 	queue  [16]frame.FIFO      // of the agents and of the kernel's MADs, by VL
-	staged [lanes]*frame.Frame // made for the port, which has no credits for it yet
+	staged [lanes]*frame.Frame // the head of each lane, until the port has credits for it
 }
 
 // IB is the device's port; nil if that is RoCE.
@@ -80,6 +80,9 @@ func (k *packet) findIB(f *frame.Frame) (DropReason, bool) {
 	}
 	if m.Flags&frame.IBGlobal != 0 {
 		k.l3 = wire.LRHLen
+		if wire.GRH(b[k.l3:]).PayLen() != int(f.Len)-wire.VCRCLen-wire.LRHLen-wire.GRHLen {
+			return DropMalformed, false
+		}
 	}
 	k.bth = b[off : off+wire.BTHLen]
 	k.pad = int(k.bth[1] >> 4 & 3)
@@ -111,7 +114,7 @@ func (d *Device) addressed(q *QP, f *frame.Frame, l3 int) bool {
 	}
 	var g wire.GRH
 	if l3 != 0 {
-		if g = wire.GRH(f.Data[l3:]); !d.hasGID(GID(g.DGID())) {
+		if g = wire.GRH(f.Data[l3:]); !d.answersTo(g.DGID()) {
 			return false
 		}
 	}
@@ -127,6 +130,25 @@ func (d *Device) addressed(q *QP, f *frame.Frame, l3 int) bool {
 		return g != nil && GID(g.SGID()) == av.DGID
 	}
 	return true
+}
+
+// answersTo tells whether a GID is the port's: one of its table, or the first
+// with the default prefix, which a port always has (IBTA vol. 1 §4.1.1).
+func (d *Device) answersTo(g wire.GID) bool {
+	return d.hasGID(GID(g)) || g.Prefix() == wire.DefaultGIDPrefix && g.GUID() == d.ib.port.GUID()
+}
+
+// wholeMAD checks a packet for QP0 or QP1 as far as the agents do not: its
+// ICRC, and whether it is for this port. A directed route has no addresses.
+func (d *Device) wholeMAD(f *frame.Frame) (r DropReason, ok bool) {
+	var k packet
+	if r, ok = k.findIB(f); !ok {
+		return r, false
+	}
+	if m := &f.Meta.IB; m.DLID != wire.LIDPermissive && !d.ib.port.HasLID(m.DLID) || m.DLID == wire.LIDPermissive && m.VL != wire.VL15 {
+		return DropAddress, false
+	}
+	return 0, true
 }
 
 // checkPKey compares the packet's P_Key with that of the queue pair; a wrong
@@ -160,8 +182,13 @@ func (d *Device) marked(f *frame.Frame, k *packet) bool {
 // from fills in what a completion says of the sender of a datagram.
 func (d *Device) from(e *ring.CQE, q *QP, f *frame.Frame) {
 	m := &f.Meta.IB
-	e.SLID, e.SL, e.PKeyIndex = uint16(m.SLID), m.SL, q.attr.PKeyIndex
-	if !m.DLID.Multicast() {
-		e.PathBits = uint8(m.DLID & (1<<d.ib.port.LMC() - 1))
+	e.SLID, e.SL, e.PKeyIndex, e.PathBits = uint16(m.SLID), m.SL, q.attr.PKeyIndex, d.pathBits(m.DLID)
+}
+
+// pathBits says which of the port's LIDs a packet was sent to; 0 if to none.
+func (d *Device) pathBits(l wire.LID) uint8 {
+	if !d.ib.port.HasLID(l) {
+		return 0
 	}
+	return uint8(l & (1<<d.ib.port.LMC() - 1))
 }

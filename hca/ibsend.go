@@ -9,15 +9,16 @@ import (
 )
 
 // Head implements ibport.Owner. Packets of the agents come first: they are few.
-// Others are made when the port asks, and stay here until it has credits.
+// Others are made when the port asks; it asks for the next one when it takes the
+// one before. One for each lane stays here until the port has credits for it.
 func (c *CA) Head(p *ibport.Port, vl uint8) *frame.Frame {
 	d := c.of(p)
 	s := d.ib
-	if f := s.queue[vl].Peek(); f != nil || vl == wire.VL15 {
-		return f
-	}
 	for s.staged[vl] == nil {
-		f := d.Next(int(vl))
+		f := s.queue[vl].Pop()
+		if f == nil && vl != wire.VL15 {
+			f = d.Next(int(vl))
+		}
 		if f == nil {
 			return nil
 		}
@@ -32,12 +33,8 @@ func (c *CA) Head(p *ibport.Port, vl uint8) *frame.Frame {
 
 // Take implements ibport.Owner.
 func (c *CA) Take(p *ibport.Port, vl uint8) *frame.Frame {
-	s := c.of(p).ib
-	if f := s.queue[vl].Pop(); f != nil || vl == wire.VL15 {
-		return f
-	}
-	f := s.staged[vl]
-	s.staged[vl] = nil
+	f := c.Head(p, vl)
+	c.of(p).ib.staged[vl] = nil
 	return f
 }
 
@@ -59,7 +56,7 @@ func (d *Device) dropWaiting(all bool) {
 		}
 	}
 	for vl, f := range s.staged {
-		if f != nil {
+		if f != nil && (all || vl != wire.VL15) {
 			s.staged[vl] = nil
 			d.ctr.TxLinkDown++
 			d.pool.Put(f)
@@ -73,31 +70,36 @@ func (d *Device) dropWaiting(all bool) {
 func (d *Device) relist() {
 	s := d.ib
 	var all []*QP
-	for i := range d.ready {
+	var own, made frame.FIFO // of the kernel's queue pairs; of the agents, and staged
+	for i := range wire.VL15 {
 		for q := d.ready[i].head; q != nil; q = d.ready[i].head {
 			q.unready()
 			all = append(all, q)
 		}
-		d.readyMask &^= 1 << i
-		if d.own[i].Len() > 0 {
-			d.wake(uint8(i))
+		for f := d.own[i].Pop(); f != nil; f = d.own[i].Pop() {
+			own.Push(f)
 		}
+		if f := s.staged[i]; f != nil {
+			s.staged[i] = nil
+			made.Push(f)
+		}
+		for f := s.queue[i].Pop(); f != nil; f = s.queue[i].Pop() {
+			made.Push(f)
+		}
+		d.readyMask &^= 1 << i
+	}
+	for q := d.ready[laneNone].head; q != nil; q = d.ready[laneNone].head {
+		q.unready()
+		all = append(all, q)
+	}
+	for f := made.Pop(); f != nil; f = made.Pop() {
+		s.ca.SendLID(int(s.port.Num()), f)
+	}
+	for f := own.Pop(); f != nil; f = own.Pop() {
+		d.sendOwn(d.lane(f.Meta.IB.SL), f)
 	}
 	for _, q := range all {
 		q.makeReady()
-	}
-	for vl, f := range s.staged {
-		if f == nil || d.lane(f.Meta.IB.SL) == uint8(vl) {
-			continue
-		}
-		s.staged[vl] = nil
-		if to := d.lane(f.Meta.IB.SL); to != laneNone {
-			s.queue[to].Push(f)
-			s.port.Offer(to)
-		} else {
-			s.port.CountDiscard(1)
-			d.pool.Put(f)
-		}
 	}
 }
 

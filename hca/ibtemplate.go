@@ -8,7 +8,7 @@ import (
 // Read IBTA vol. 1 §7.7, §8.3 and §10.2.2.2 before editing.
 
 // newIBTemplate builds LRH, GRH if there is one, and BTH for the path in av.
-// The source LID and the P_Key are put in when a packet is made: the subnet
+// Source LID, source GID and P_Key are put in when a packet is made: the subnet
 // manager may change them at any time.
 func (d *Device) newIBTemplate(av *AddressVector, remote uint32) (t template, err error) {
 	p := d.ib.port
@@ -19,7 +19,7 @@ func (d *Device) newIBTemplate(av *AddressVector, remote uint32) (t template, er
 	if av.PathBits>>p.LMC() != 0 {
 		return t, ErrInvalid
 	}
-	t.n, t.bits = wire.LRHLen+wire.BTHLen, av.PathBits
+	t.n, t.bits, t.sgid = wire.LRHLen+wire.BTHLen, av.PathBits, av.SGIDIndex
 	lrh := wire.LRHFields{SL: av.SL, LNH: wire.LNHBTH, DLID: av.DLID}
 	if av.Global {
 		if int(av.SGIDIndex) >= len(d.gids) || !d.gids[av.SGIDIndex].Valid {
@@ -28,7 +28,7 @@ func (d *Device) newIBTemplate(av *AddressVector, remote uint32) (t template, er
 		t.n += wire.GRHLen
 		lrh.LNH = wire.LNHGRH
 		(&wire.GRHFields{TClass: av.TrafficClass, FlowLabel: av.FlowLabel & 0xfffff, NxtHdr: wire.NextHeaderIBA,
-			HopLmt: av.HopLimit, SGID: wire.GID(d.gids[av.SGIDIndex].GID), DGID: wire.GID(av.DGID)}).Encode(t.b[wire.LRHLen:])
+			HopLmt: av.HopLimit, DGID: wire.GID(av.DGID)}).Encode(t.b[wire.LRHLen:])
 	}
 	lrh.Encode(t.b[:])
 	bth := t.n - wire.BTHLen
@@ -48,7 +48,9 @@ func (d *Device) finishIB(t *template, f *frame.Frame, b []byte, rest int) {
 	be.PutUint16(b[4:], uint16(n/4))
 	be.PutUint16(b[6:], uint16(slid))
 	if t.ib.Flags&frame.IBGlobal != 0 {
-		be.PutUint16(b[wire.LRHLen+4:], uint16(n-wire.LRHLen-wire.GRHLen))
+		g := b[wire.LRHLen:]
+		be.PutUint16(g[4:], uint16(n-wire.LRHLen-wire.GRHLen))
+		copy(g[8:24], d.gids[t.sgid].GID[:])
 	}
 	be.PutUint16(b[t.n-wire.BTHLen+2:], d.pkey(t.pkey))
 	f.Len = int32(n + wire.VCRCLen)

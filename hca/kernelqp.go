@@ -1,20 +1,22 @@
 package hca
 
 import (
-	"cnuas/hca/ring"
 	"cnuas/internal/frame"
 	"cnuas/internal/wire"
 )
 
-// Datagram is what a DatagramQP sends and receives.
+// Datagram is what a DatagramQP sends and receives. When sending, Addr.GRH asks
+// for a GRH; of ToGroup, GRHPresent and Addr.PKeyIndex nothing is read.
 type Datagram struct {
-	Addr    MADAddress
-	ToGroup bool   // it was sent to a multicast group
-	Data    []byte // at most the port's MTU
+	Addr       MADAddress
+	ToGroup    bool   // received: it was sent to a multicast group
+	GRHPresent bool   // received: it had a GRH, from which Addr is; always with RoCE
+	Data       []byte // at most the port's MTU
 }
 
 // DatagramQP is a UD queue pair of the kernel's own, for IPoIB: what it sends is
-// copied at once, what it receives is handed over at once. It has no rings.
+// copied at once, what it receives is handed over at once. It has no rings. Its
+// multicasts do not come back to it.
 type DatagramQP struct {
 	q       QP
 	receive func(*Datagram)
@@ -27,7 +29,7 @@ func (d *Device) OpenDatagram(qkey uint32, receive func(*Datagram)) (*DatagramQP
 	q := &k.q
 	q.ctx = &Context{dev: d}
 	q.typ, q.service, q.kernel = UD, &services[UD], k
-	q.mtu = 4096
+	q.block = true
 	q.attr.State, q.attr.QKey = RTS, qkey
 	if !d.qps.insert(q, d.keys.Uint64()) {
 		return nil, ErrNoMemory
@@ -43,24 +45,22 @@ func (k *DatagramQP) SetKeys(qkey uint32, pkeyIndex uint16) {
 	k.q.attr.QKey, k.q.attr.PKeyIndex = qkey, pkeyIndex
 }
 
-// Attach has the queue pair receive what is sent to a group.
-func (k *DatagramQP) Attach(g GID) error { return k.q.Attach(g) }
+// Attach has the queue pair receive what is sent to a group: see QP.Attach.
+func (k *DatagramQP) Attach(g GID, mlid wire.LID) error { return k.q.Attach(g, mlid) }
 
 // Detach ends what Attach began.
-func (k *DatagramQP) Detach(g GID) error { return k.q.Detach(g) }
+func (k *DatagramQP) Detach(g GID, mlid wire.LID) error { return k.q.Detach(g, mlid) }
 
 // Send sends a copy of m to a queue pair, or to a group if its LID or GID is
 // one. ErrInvalid: the address cannot be, or there is more than the port's MTU.
 func (k *DatagramQP) Send(m *Datagram) error {
 	d, a := k.q.ctx.dev, &m.Addr
-	if k.q.gone || len(m.Data) > 128<<d.ActiveMTU() {
+	if k.q.gone || len(m.Data) > int(d.datagramMTU()) {
 		return ErrInvalid
 	}
 	d.enter()
 	defer d.leave()
-	av := AddressVector{SGIDIndex: a.SGIDIndex, DGID: a.GID, TrafficClass: a.TrafficClass, HopLimit: a.HopLimit, FlowLabel: a.FlowLabel,
-		SL: a.SL, DLID: a.LID, PathBits: a.PathBits, Global: a.GRH, DMAC: a.MAC}
-	t, err := d.newDestination(&av)
+	t, err := d.newDestination(a.vector())
 	if err != nil {
 		return err
 	}
@@ -86,25 +86,23 @@ func (k *DatagramQP) Close() {
 	q.ctx.dev.qps.remove(q)
 }
 
-// deliver hands a datagram over.
-func (k *DatagramQP) deliver(p *request, f *frame.Frame, grh []byte) {
+// deliver hands a datagram over. l3 is where its network header is.
+func (k *DatagramQP) deliver(p *request, f *frame.Frame, l3 int) {
 	d := k.q.ctx.dev
 	h := wire.DETH(p.head)
-	m := Datagram{Data: p.pay}
-	a := &m.Addr
-	a.QPN, a.QKey, a.PKeyIndex = h.SrcQP(), h.QKey(), k.q.attr.PKeyIndex
-	if d.ib != nil {
-		var e ring.CQE
-		d.from(&e, &k.q, f)
-		a.LID, a.SL, a.PathBits = wire.LID(e.SLID), e.SL, e.PathBits
-		m.ToGroup = f.Meta.IB.DLID.Multicast()
+	if h.QKey() != k.q.attr.QKey {
+		d.badQKey(h.QKey(), f)
+		d.drop(DropQKey)
+		return
 	}
-	if grh != nil {
-		g := wire.GRH(grh)
-		a.GRH = true
-		if grh[0]>>4 == 6 {
-			a.GID, a.FlowLabel, a.TrafficClass, a.HopLimit = GID(g.SGID()), g.FlowLabel(), g.TClass(), grh[7]
-		}
+	m := Datagram{Data: p.pay}
+	m.Addr.QPN, m.Addr.QKey, m.Addr.PKeyIndex = h.SrcQP(), h.QKey(), k.q.attr.PKeyIndex
+	d.sender(&m.Addr, f, l3)
+	m.GRHPresent = m.Addr.GRH
+	m.ToGroup = f.Meta.IB.DLID.Multicast()
+	if d.ib == nil {
+		g := destinationGID(f.Data, l3)
+		m.ToGroup = g.IsMulticast()
 	}
 	d.ctr.RxDatagrams++
 	k.receive(&m)

@@ -53,24 +53,40 @@ func (d *Device) SendMAD(qp uint32, to *MADAddress, m []byte) error {
 	if d.ib == nil {
 		return d.sendGMP(qp, to, m)
 	}
-	smp := qp == wire.QP0
-	if to.LID == 0 || int(to.PKeyIndex) >= len(d.PKeys()) {
+	if qp == wire.QP0 {
+		return d.sendSMP(to, m)
+	}
+	if int(to.PKeyIndex) >= len(d.PKeys()) {
+		return ErrInvalid
+	}
+	t, err := d.newDestination(to.vector())
+	if err != nil {
+		return err
+	}
+	d.ctr.MADsSent++
+	d.ib.ca.agent.Send(d.PortNum(), d.ownDatagram(&t, wire.QP1, to.QPN, to.QKey, d.pkey(to.PKeyIndex), m))
+	return nil
+}
+
+// vector is the address without the queue pair.
+func (a *MADAddress) vector() *AddressVector {
+	return &AddressVector{SGIDIndex: a.SGIDIndex, DGID: a.GID, TrafficClass: a.TrafficClass, HopLimit: a.HopLimit, FlowLabel: a.FlowLabel,
+		SL: a.SL, DLID: a.LID, PathBits: a.PathBits, Global: a.GRH, DMAC: a.MAC}
+}
+
+// sendSMP sends a MAD from QP0, which knows neither GRH nor P_Key.
+func (d *Device) sendSMP(to *MADAddress, m []byte) error {
+	if to.LID == 0 || to.LID.Multicast() {
 		return ErrInvalid
 	}
 	d.ctr.MADsSent++
-	f, p := ibagent.NewMAD(d.pool, smp)
+	f, p := ibagent.NewMAD(d.pool, true)
 	copy(p, m)
 	src := wire.LID(wire.LIDPermissive)
 	if to.LID != wire.LIDPermissive && d.ib.port.LID() != 0 {
 		src = d.ib.source(to.PathBits)
 	}
 	ibagent.Address(f, src, to.LID, to.SL)
-	if !smp {
-		bth := wire.BTH(f.Data[f.Meta.IB.BTH:])
-		bth.SetDestQP(to.QPN)
-		bth.SetPKey(d.pkey(to.PKeyIndex))
-		wire.DETH(bth.Payload()).Encode(to.QKey, wire.QP1)
-	}
 	d.ib.ca.agent.Send(d.PortNum(), f)
 	return nil
 }
@@ -80,9 +96,7 @@ func (d *Device) sendGMP(qp uint32, to *MADAddress, m []byte) error {
 	if qp != wire.QP1 {
 		return ErrInvalid
 	}
-	av := AddressVector{SGIDIndex: to.SGIDIndex, DGID: to.GID, TrafficClass: to.TrafficClass, HopLimit: to.HopLimit,
-		FlowLabel: to.FlowLabel, DMAC: to.MAC}
-	t, err := d.newDestination(&av)
+	t, err := d.newDestination(to.vector())
 	if err != nil {
 		return err
 	}
@@ -91,12 +105,12 @@ func (d *Device) sendGMP(qp uint32, to *MADAddress, m []byte) error {
 	return nil
 }
 
-// sendDatagram sends a datagram of the kernel's, or of a management queue pair.
-func (d *Device) sendDatagram(t *destination, from, to, qkey uint32, pkey uint16, b []byte) {
-	f, h := d.build(&t.head, t.prio, wire.UDSendOnly, 0, 0, wire.DETHLen, len(b))
-	s := d.pool.GetSlab()
-	f.SetPayload(s.B[:copy(s.B, b)], s)
-	s.Release()
+// ownDatagram makes a datagram of a queue pair without rings, in one piece.
+func (d *Device) ownDatagram(t *destination, from, to, qkey uint32, pkey uint16, b []byte) *frame.Frame {
+	f := d.pool.Get()
+	n := t.head.n + wire.DETHLen
+	copy(f.Buf(n + len(b))[n:], b)
+	_, h := d.fill(&t.head, f, f.Data[:n], t.prio, wire.UDSendOnly, 0, 0, len(b))
 	bth := wire.BTH(f.Data[t.head.n-wire.BTHLen:])
 	bth.SetDestQP(to)
 	bth.SetPKey(pkey)
@@ -106,6 +120,12 @@ func (d *Device) sendDatagram(t *destination, from, to, qkey uint32, pkey uint16
 		f.Meta.Layers.SrcPort = sourcePort(t.flow, from, to)
 	}
 	wire.DETH(h).Encode(qkey, from)
+	return f
+}
+
+// sendDatagram sends such a datagram. What cannot wait is lost.
+func (d *Device) sendDatagram(t *destination, from, to, qkey uint32, pkey uint16, b []byte) {
+	f := d.ownDatagram(t, from, to, qkey, pkey, b)
 	if t.group {
 		d.echo(f, t)
 	}
@@ -120,84 +140,4 @@ func (d *Device) sendDatagram(t *destination, from, to, qkey uint32, pkey uint16
 		return
 	}
 	d.sendOwn(d.lane(t.prio), f)
-}
-
-// onMAD takes a datagram to QP1 of a RoCE port.
-func (d *Device) onMAD(f *frame.Frame, k *packet) bool {
-	const n = wire.DETHLen
-	if wire.Opcode(k.bth[0]) != wire.UDSendOnly || len(k.body) < n {
-		return d.drop(DropMalformed)
-	}
-	h, pay := wire.DETH(k.body), k.body[n:]
-	if len(f.Pay) > 0 {
-		pay = f.Pay
-	}
-	if len(pay) != mad.PacketLen {
-		return d.drop(DropMalformed)
-	}
-	if h.QKey() != wire.QP1QKey {
-		return d.drop(DropQKey)
-	}
-	dst := destinationGID(f.Data, k.l3)
-	if !d.hasGID(dst) {
-		return d.drop(DropAddress)
-	}
-	if d.mads == nil {
-		return d.drop(DropNoQP)
-	}
-	d.ctr.MADsReceived++
-	a := MADAddress{QPN: h.SrcQP(), QKey: h.QKey(), GRH: true, MAC: [6]byte(f.Data[6:12])}
-	if f.Data[k.l3]>>4 == 6 {
-		ip := wire.IPv6(f.Data[k.l3:])
-		a.GID, a.FlowLabel, a.TrafficClass, a.HopLimit = GID(f.Data[k.l3+8:k.l3+24]), ip.FlowLabel(), ip.TrafficClass(), f.Data[k.l3+7]
-	} else {
-		a.GID[10], a.GID[11] = 0xff, 0xff
-		copy(a.GID[12:], f.Data[k.l3+12:k.l3+16])
-		a.TrafficClass, a.HopLimit = f.Data[k.l3+1], f.Data[k.l3+8]
-	}
-	for i := range d.gids[:d.nGID] {
-		if d.gids[i].Valid && d.gids[i].GID == dst {
-			a.SGIDIndex = uint8(i)
-			break
-		}
-	}
-	d.mads.ReceiveMAD(wire.QP1, &a, mad.Packet(pay))
-	return false
-}
-
-// ReceiveMAD implements ibagent.Client.
-func (c *CA) ReceiveMAD(port int, f *frame.Frame) {
-	d := c.Device(port)
-	m := &f.Meta.IB
-	off := int(m.BTH) + wire.BTHLen
-	if d == nil || d.mads == nil || m.BTH == 0 || len(f.Data) < off+wire.DETHLen+mad.PacketLen {
-		c.pool.Put(f)
-		return
-	}
-	h := wire.DETH(f.Data[off:])
-	a := MADAddress{QPN: h.SrcQP(), QKey: h.QKey(), LID: m.SLID, SL: m.SL}
-	if m.DLID != wire.LIDPermissive && !m.DLID.Multicast() {
-		a.PathBits = uint8(m.DLID & (1<<d.ib.port.LMC() - 1))
-	}
-	qp := uint32(wire.QP0)
-	if m.VL != wire.VL15 {
-		qp = wire.QP1
-		key := wire.BTH(f.Data[m.BTH:]).PKey()
-		for i, k := range d.PKeys() {
-			if k == key {
-				a.PKeyIndex = uint16(i)
-				break
-			}
-		}
-	}
-	if m.Flags&frame.IBGlobal != 0 {
-		g := wire.GRH(f.Data[wire.LRHLen:]).Fields()
-		a.GRH, a.GID, a.FlowLabel, a.TrafficClass, a.HopLimit = true, GID(g.SGID), g.FlowLabel, g.TClass, g.HopLmt
-	}
-	d.ctr.MADsReceived++
-	off += wire.DETHLen
-	d.enter()
-	d.mads.ReceiveMAD(qp, &a, mad.Packet(f.Data[off:off+mad.PacketLen]))
-	d.leave()
-	c.pool.Put(f)
 }

@@ -160,7 +160,7 @@ func (q *QP) move(from, to QPState, m AttrMask) {
 	case RTR:
 		q.mtu = transport.MTUBytes(q.attr.PathMTU)
 		if q.typ == UD {
-			q.mtu = transport.MTUBytes(d.ActiveMTU())
+			q.mtu = transport.MTUBytes(5) // a datagram is never divided
 		}
 		q.resp.begin(q.attr.RQPSN, q.typ)
 	case RTS:

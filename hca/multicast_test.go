@@ -34,7 +34,7 @@ func TestMulticast(t *testing.T) {
 			p := newPair(t, 1, nil, hca.Config{})
 			x := []*end{p.udEnd(0, c.block), p.udEnd(0, c.block), p.udEnd(0, false), p.udEnd(1, false), p.udEnd(1, false), p.udEnd(1, false)}
 			for _, i := range []int{0, 1, 3, 4} { // 2 and 5 are strangers
-				if err := x[i].qp.Attach(c.group); err != nil {
+				if err := x[i].qp.Attach(c.group, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -68,7 +68,7 @@ func TestMulticast(t *testing.T) {
 			if err := x[1].qp.Destroy(); !errors.Is(err, hca.ErrBusy) {
 				t.Errorf("destroyed while attached: %v", err)
 			}
-			if err := x[1].qp.Detach(c.group); err != nil || x[1].qp.Detach(c.group) == nil {
+			if err := x[1].qp.Detach(c.group, 0); err != nil || x[1].qp.Detach(c.group, 0) == nil {
 				t.Errorf("detach: %v, or twice", err)
 			}
 			if err := x[1].qp.Destroy(); err != nil {
@@ -86,16 +86,16 @@ func TestMulticast(t *testing.T) {
 func TestAttach(t *testing.T) {
 	p := newPeerOf(t, hca.UD, nil)
 	for _, g := range []hca.GID{group4, group6, group4} {
-		if err := p.qp.Attach(g); err != nil {
+		if err := p.qp.Attach(g, 0); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, g := range []hca.GID{{}, v4gid(3), llgid(3)} {
-		if err := p.qp.Attach(g); !errors.Is(err, hca.ErrInvalid) {
+		if err := p.qp.Attach(g, 0); !errors.Is(err, hca.ErrInvalid) {
 			t.Errorf("%v: %v", g, err)
 		}
 	}
-	if err := newPeer(t, nil).qp.Attach(group4); !errors.Is(err, hca.ErrInvalid) {
+	if err := newPeer(t, nil).qp.Attach(group4, 0); !errors.Is(err, hca.ErrInvalid) {
 		t.Errorf("RC: %v", err)
 	}
 	for _, av := range []hca.AddressVector{

@@ -59,8 +59,8 @@ type QP struct {
 	fetched uint64 // the device's turn in which work was last fetched
 	lastMR  *MR    // of the last look-up
 
-	next, prev *QP   // in list
-	groups     []GID // multicast groups that it is attached to
+	next, prev *QP     // in list
+	groups     []group // multicast groups that it is attached to
 	inline     inlineAH
 	kernel     *DatagramQP // it is the kernel's: without rings
 

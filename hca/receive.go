@@ -105,6 +105,10 @@ func (d *Device) dispatch(f *frame.Frame) (held bool) {
 	if d.marked(f, &k) {
 		q.onMark()
 	}
+	if q.kernel != nil {
+		q.kernel.deliver(&p, f, k.l3)
+		return false
+	}
 	if q.typ == UD {
 		return d.settled(q.onDatagram(&p, f, d.networkHeader(f, k.l3)), f)
 	}

@@ -20,6 +20,7 @@ type template struct {
 	ib     frame.IB // of an InfiniBand packet; BTH is not 0 then
 	pkey   uint16   // index into the P_Key table
 	bits   uint8    // of the source LID
+	sgid   uint8    // index of the source GID
 	// peer is what a packet from the peer has for addresses, source then
 	// destination: 8 bytes for IPv4, 32 for IPv6.
 	peer [32]byte
@@ -125,7 +126,12 @@ func (q *QP) build(op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Fr
 // the acknowledge request in bit 31; se is the solicited bit of BTH.
 func (d *Device) build(t *template, prio uint8, op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Frame, []byte) {
 	f := d.pool.Get()
-	b := f.Head(t.n + ext)
+	return d.fill(t, f, f.Head(t.n+ext), prio, op, se, psn, pay)
+}
+
+// fill fills in b, the headers of a packet: see build.
+func (d *Device) fill(t *template, f *frame.Frame, b []byte, prio uint8, op wire.Opcode, se byte, psn uint32, pay int) (*frame.Frame, []byte) {
+	ext := len(b) - t.n
 	copy(b, t.b[:t.n])
 	pad := -pay & 3
 	if t.ib.BTH != 0 {

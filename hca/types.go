@@ -196,13 +196,14 @@ const (
 	EventLIDChange   EventType = 11
 	EventPKeyChange  EventType = 12
 	EventSMChange    EventType = 13
-	EventReregister  EventType = 17 // the subnet manager forgot its clients
-	EventGIDChange   EventType = 18
-	EventDeviceFatal EventType = 8
-	EventSQDrained   EventType = 5
-	EventSRQErr      EventType = 14
-	EventSRQLimit    EventType = 15
-	EventLastWQE     EventType = 16 // a queue pair in Err takes no more of its SRQ
+	// EventClientReregister: the subnet manager forgot its clients.
+	EventClientReregister EventType = 17
+	EventGIDChange        EventType = 18
+	EventDeviceFatal      EventType = 8
+	EventSQDrained        EventType = 5
+	EventSRQErr           EventType = 14
+	EventSRQLimit         EventType = 15
+	EventLastWQE          EventType = 16 // a queue pair in Err takes no more of its SRQ
 )
 
 // Errors that verbs return. Package uverbs maps each to an errno.

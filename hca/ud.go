@@ -24,10 +24,7 @@ func (q *QP) onDatagram(p *request, f *frame.Frame, grh []byte) bool {
 	case h.QKey() != q.attr.QKey:
 		d.badQKey(h.QKey(), f)
 		return d.drop(DropQKey)
-	case q.kernel != nil:
-		q.kernel.deliver(p, f, grh)
-		return false
-	case uint32(len(p.pay)) > q.mtu:
+	case uint32(len(p.pay)) > d.datagramMTU():
 		return d.drop(DropMalformed)
 	case !q.hasRecv():
 		return d.drop(DropRNR)

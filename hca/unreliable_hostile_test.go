@@ -26,7 +26,7 @@ func FuzzReceiveUnreliable(f *testing.F) {
 		p := newPeerOf(t, typ, nil)
 		dst, mangle := p.qp.Num(), func(b []byte) []byte { return b }
 		if group && ud {
-			if err := p.qp.Attach(group4); err != nil {
+			if err := p.qp.Attach(group4, 0); err != nil {
 				t.Fatal(err)
 			}
 			dst, mangle = 0xffffff, func(b []byte) []byte { copy(b[30:34], group4[12:]); b[24], b[25] = 0, 0; return ipv4Sum(b) }
@@ -81,7 +81,7 @@ func TestHostileDatagrams(t *testing.T) {
 			if err := verbs.Datagrams(q, 0x11); err != nil {
 				t.Fatal(err)
 			}
-			q.Attach(group4)
+			q.Attach(group4, 0)
 			srqs[i] = srq
 			qps = append(qps, q, x[i].qp)
 			rings = append(rings, q.SendRing(), x[i].qp.SendRing(), srq.RecvRing(), x[i].qp.RecvRing(), x[i].cq.Ring())
@@ -158,7 +158,7 @@ func TestZeroAllocationsUnreliable(t *testing.T) {
 		if group {
 			av.DGID, qpn = group4, 0xffffff
 			for _, e := range []*end{x[1], y} {
-				if err := e.qp.Attach(group4); err != nil {
+				if err := e.qp.Attach(group4, 0); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnuas/hca"
+	"cnuas/internal/wire"
 )
 
 // writeCreateAH reads struct ib_uverbs_create_ah.
@@ -32,13 +33,12 @@ func writeCreateAH(k *call, in []byte) ([]byte, error) {
 	return le.AppendUint32(nil, o.handle), nil
 }
 
-// writeMulticast reads struct ib_uverbs_attach_mcast: 0 gid  16 qp. The LID
-// behind them means nothing to RoCE.
-func writeMulticast(k *call, in []byte, f func(*hca.QP, hca.GID) error) (err error) {
+// writeMulticast reads struct ib_uverbs_attach_mcast: 0 gid  16 qp  20 LID.
+func writeMulticast(k *call, in []byte, f func(*hca.QP, hca.GID, wire.LID) error) (err error) {
 	o := k.ctx.find(kindQP, le.Uint32(in[16:]))
 	if o == nil {
 		return unix.EINVAL
 	}
-	k.ctx.srv.do(func() { err = f(o.qp, hca.GID(in[:16])) })
+	k.ctx.srv.do(func() { err = f(o.qp, hca.GID(in[:16]), wire.LID(le.Uint16(in[20:]))) })
 	return err
 }

@@ -1,6 +1,8 @@
 package ibport
 
 import (
+	"slices"
+
 	"cnuas/internal/frame"
 	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
@@ -43,8 +45,12 @@ func (p *Port) SetPKeyBlock(block int, a *mad.PKeyTable) bool {
 	if block < 0 || block*32 >= len(p.pkeys) {
 		return false
 	}
-	copy(p.pkeys[block*32:], a.PKey[:])
-	p.owner.PortEvent(p, EventPKeys)
+	at := p.pkeys[block*32:]
+	at = at[:min(len(at), len(a.PKey))]
+	if !slices.Equal(at, a.PKey[:len(at)]) {
+		copy(at, a.PKey[:])
+		p.owner.PortEvent(p, EventPKeys)
+	}
 	return true
 }
 
@@ -118,9 +124,15 @@ func (p *Port) SetGUIDBlock(block int, a *mad.GUIDInfo) bool {
 	if block < 0 || block*8 >= len(p.guids) {
 		return false
 	}
-	own := p.guids[0]
-	copy(p.guids[block*8:], a.GUID[:])
-	p.guids[0] = own
-	p.owner.PortEvent(p, EventGUIDs)
+	to := *a
+	if block == 0 {
+		to.GUID[0] = p.guids[0]
+	}
+	at := p.guids[block*8:]
+	at = at[:min(len(at), len(to.GUID))]
+	if !slices.Equal(at, to.GUID[:len(at)]) {
+		copy(at, to.GUID[:])
+		p.owner.PortEvent(p, EventGUIDs)
+	}
 	return true
 }

@@ -58,7 +58,7 @@ const (
 	EventReregister                 // the SM asks clients to register anew
 	EventPKeys                      // the P_Key table changed
 	EventGUIDs                      // the GUID table or the prefix changed
-	EventVLs                        // SL2VL tables or OperationalVLs changed
+	EventVLs                        // a SL2VL table or OperationalVLs changed
 )
 
 // Port is one port. It implements link.Device, link.Backlogger and

@@ -42,8 +42,10 @@ func (p *Port) SetSL2VL(in int, a *mad.SLtoVL) bool {
 	if in >= len(p.sl2vl) {
 		return false
 	}
-	p.sl2vl[in] = a.VL
 	p.ownSL2VL = false
-	p.owner.PortEvent(p, EventVLs)
+	if p.sl2vl[in] != a.VL {
+		p.sl2vl[in] = a.VL
+		p.owner.PortEvent(p, EventVLs)
+	}
 	return true
 }
