@@ -98,3 +98,13 @@ func TestSubnetAdministration(t *testing.T) {
 		t.Errorf("%d frames are alive", n)
 	}
 }
+
+func TestSnake(t *testing.T) {
+	for in, want := range map[string]string{
+		"MADsSent": "mads_sent", "SMPs": "smps", "CNPSent": "cnp_sent", "RxAccessNAKs": "rx_access_naks", "TxBytes": "tx_bytes", "QP1Dropped": "qp1_dropped", "Busy": "busy",
+	} {
+		if got := snake(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

@@ -177,7 +177,8 @@ func snake(s string) string {
 	var b strings.Builder
 	r := []rune(s)
 	for i, c := range r {
-		if unicode.IsUpper(c) && i > 0 && (unicode.IsLower(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1])) {
+		plural := i+1 < len(r) && r[i+1] == 's' && (i+2 == len(r) || unicode.IsUpper(r[i+2])) // MADsSent, SMPs
+		if unicode.IsUpper(c) && i > 0 && (unicode.IsLower(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1]) && !plural) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(c))
