@@ -27,6 +27,7 @@ import (
 	"cnuas/internal/sim"
 	"cnuas/internal/status"
 	"cnuas/internal/topology"
+	"cnuas/internal/tunnel/udp"
 )
 
 // Config of a daemon.
@@ -47,6 +48,7 @@ type Daemon struct {
 	verbs   *uverbs.Server
 	nodes   []*node
 	journal *host.Journal
+	tunnels *udp.Socket     // nil: no link goes over UDP
 	ctx     context.Context // ends when the fabric is to go down
 	cancel  context.CancelFunc
 
@@ -119,6 +121,9 @@ func (d *Daemon) build() error {
 	}
 	var err error
 	o.NoSM = d.cfg.SM != ""
+	if o.Tunnels, err = d.listenTunnels(); err != nil {
+		return err
+	}
 	if d.fab, err = fabric.Build(d.spec(), o); err != nil {
 		return err
 	}
@@ -131,6 +136,9 @@ func (d *Daemon) build() error {
 		return err
 	}
 	d.loop.SetCommit(o.Batch.Commit)
+	if err := d.startTunnels(); err != nil {
+		return err
+	}
 	if d.verbs, err = uverbs.NewServer(uverbs.Config{Fabric: d.spec().Name, Do: d.loop.Do, Log: d.logf}); err != nil {
 		return err
 	}
@@ -225,6 +233,7 @@ func (d *Daemon) close() error {
 	if d.loop != nil {
 		d.loop.Stop()
 	}
+	errs = append(errs, d.closeTunnels())
 	kernels := make([]*host.Node, len(d.nodes))
 	for i, n := range d.nodes {
 		kernels[i] = n.host
@@ -255,6 +264,7 @@ func (d *Daemon) status() *status.Fabric {
 	var broken []string
 	d.loop.Do(func() {
 		s = d.fab.Snapshot()
+		d.tellTunnels(s)
 		broken = d.fab.Check()
 		for i, n := range d.nodes {
 			for j, p := range n.ports {

@@ -138,6 +138,9 @@ func judge(s *status.Fabric, a activity, broken []string) {
 		}
 	}
 	v.Reasons = append(v.Reasons, judgeManagement(s)...)
+	if t := s.Tunnels; t != nil && t.Overflow+t.Unsent > 0 {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%d datagrams of tunnels were dropped by the kernel and %d not sent: symbol errors that no fault asked for", t.Overflow, t.Unsent))
+	}
 	v.Reasons = append(v.Reasons, broken...)
 	v.Faithful = len(v.Reasons) == 0
 }

@@ -40,6 +40,7 @@ type Fabric struct {
 	lids     map[wire.GUID][]sm.GUIDLID
 	mgmt     *ideal.Switch // nil: no management network
 	mads     map[*hca.Device]*mads.Table
+	tunnels  *tunnels // nil: no link is one
 }
 
 // Node is a host of the fabric.
@@ -53,7 +54,7 @@ type Node struct {
 // Switch is a switch of either kind.
 type Switch struct {
 	Spec *topology.Switch
-	eth  *ether.Switch // one of the two
+	eth  *ether.Switch // one of the two, none of a switch in another process
 	ib   *ib.Switch
 }
 
@@ -75,6 +76,9 @@ type Options struct {
 	// NoSM leaves the Spec's subnet managers out: InfiniBand ports stay in
 	// state Init until one is started.
 	NoSM bool
+	// Tunnels is what links that are tunnels go through. nil: a network in
+	// memory, in virtual time.
+	Tunnels *Tunnels
 }
 
 // Build makes the devices in the order of the Spec, which fixes the order of
@@ -105,18 +109,21 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 			return nil, fmt.Errorf("switch %s: %w", s.Switches[i].Name, err)
 		}
 	}
+	if err := f.addTunnels(o.Tunnels); err != nil {
+		return nil, err
+	}
 	for i := range s.Links {
 		l := &s.Links[i]
-		a, b := f.ports[l.A.Name], f.ports[l.B.Name]
 		if err := f.connect(l); err != nil {
 			return nil, err
 		}
-		if l.Loss > 0 {
-			a.SetLoss(l.Loss)
-			b.SetLoss(l.Loss)
-		}
-		if l.Down {
-			a.SetUp(false)
+		for _, p := range f.local(l) {
+			if l.Loss > 0 {
+				p.SetLoss(l.Loss)
+			}
+			if l.Down {
+				p.SetUp(false)
+			}
 		}
 	}
 	if !o.NoSM {
@@ -131,6 +138,9 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 
 // connect joins the ports of a link.
 func (f *Fabric) connect(l *topology.Link) error {
+	if l.IB != nil && l.IB.Tunnel {
+		return f.connectTunnel(l)
+	}
 	if l.IB != nil {
 		return ibport.Connect(f.ib[l.A.Name], f.ib[l.B.Name], l.Delay)
 	}
@@ -142,6 +152,9 @@ func (f *Fabric) addSwitch(index int, routes []topology.Route) error {
 	s := &Switch{Spec: spec}
 	f.switches = append(f.switches, s)
 	var err error
+	if spec.IB != nil && spec.IB.Remote.IsValid() {
+		return nil // its ports are in another process
+	}
 	if spec.IB != nil {
 		if s.ib, err = ib.New(f.Engine, f.Pool, ibSwitchConfig(f.Spec, spec)); err != nil {
 			return err

@@ -106,10 +106,10 @@ func (f *Fabric) ClearFaults() {
 	}
 	for i := range f.Spec.Links {
 		l := &f.Spec.Links[i]
-		for _, e := range []string{l.A.Name, l.B.Name} {
-			f.ports[e].SetLoss(l.Loss)
+		for _, p := range f.local(l) {
+			p.SetLoss(l.Loss)
+			p.SetUp(!l.Down)
 		}
-		f.ports[l.A.Name].SetUp(!l.Down)
 	}
 }
 
@@ -118,11 +118,11 @@ func (f *Fabric) faults() []string {
 	l := []string{}
 	for i := range f.Spec.Links {
 		s := &f.Spec.Links[i]
-		a, b := f.ports[s.A.Name], f.ports[s.B.Name]
-		if !a.Up() && !s.Down {
-			l = append(l, fmt.Sprintf("link %s - %s is down", a.Name, b.Name))
+		ports := f.local(s)
+		if pulled(ports) && !s.Down {
+			l = append(l, fmt.Sprintf("link %s - %s is down", s.A.Name, s.B.Name))
 		}
-		for _, p := range []*link.Port{a, b} {
+		for _, p := range ports {
 			if p.Loss() != s.Loss {
 				l = append(l, fmt.Sprintf("%s loses %s of the frames it sends", p.Name, Percent(p.Loss())))
 			}

@@ -146,7 +146,11 @@ func ibPortConfig(l *topology.Link) ibport.Config {
 	if l != nil {
 		x, delay = l.IB, l.Delay
 	}
-	c := ibport.Config{MTU: mad.MTUOf(x.MTU), VLs: vls(x.VLs), BufferBytes: ibBuffer(x, delay)}
+	buffer := ibBuffer(x, delay)
+	if x.Tunnel { // all that flow control can grant: a datagram takes longer than a cable
+		buffer = max(buffer, wire.FlowMaxCredit*wire.FlowBlock)
+	}
+	c := ibport.Config{MTU: mad.MTUOf(x.MTU), VLs: vls(x.VLs), BufferBytes: buffer}
 	for _, w := range []mad.LinkWidth{mad.Width1X, mad.Width2X, mad.Width4X, mad.Width8X, mad.Width12X} {
 		if w.Lanes() <= x.Width && (w != mad.Width2X || x.Width == 2) {
 			c.Widths |= w

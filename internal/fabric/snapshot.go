@@ -11,7 +11,6 @@ import (
 	"cnuas/internal/link"
 	"cnuas/internal/nic"
 	"cnuas/internal/status"
-	"cnuas/internal/topology"
 	switching "cnuas/switch"
 )
 
@@ -40,10 +39,18 @@ func (f *Fabric) Snapshot() *status.Fabric {
 	}
 	for i := range f.Spec.Links {
 		l := &f.Spec.Links[i]
-		a, b := f.ports[l.A.Name], f.ports[l.B.Name]
-		s.Links = append(s.Links, status.Link{A: a.Name, B: b.Name, Up: a.Up(), RateBPS: l.Rate,
-			DelayNS: float64(l.Delay) / 1e3, LossA: a.Loss(), LossB: b.Loss()})
+		ports := f.local(l)
+		sl := status.Link{A: l.A.Name, B: l.B.Name, Up: up(ports), RateBPS: l.Rate, DelayNS: float64(l.Delay) / 1e3, Tunnel: l.IB != nil && l.IB.Tunnel}
+		for _, p := range ports {
+			if p.Name == l.A.Name {
+				sl.LossA = p.Loss()
+			} else {
+				sl.LossB = p.Loss()
+			}
+		}
+		s.Links = append(s.Links, sl)
 	}
+	f.eachTunnel(s)
 	s.SMs = f.SMStatus()
 	return s
 }
@@ -51,6 +58,9 @@ func (f *Fabric) Snapshot() *status.Fabric {
 func (s *Switch) snapshot() status.Switch {
 	if s.ib != nil {
 		return s.ibSnapshot()
+	}
+	if s.eth == nil {
+		return status.Switch{Name: s.Spec.Name, Mode: string(topologyIB), Remote: s.Spec.IB.Remote.String(), GUID: s.Spec.IB.GUID.String()}
 	}
 	b := s.eth.Buffer()
 	r := status.Switch{Name: s.Spec.Name, Mode: string(s.Spec.Mode), BufferBytes: s.Spec.QoS.Buffer, UsedBytes: b.Occupancy(), PeakBytes: b.Peak()}
@@ -71,7 +81,7 @@ func (s *Switch) snapshot() status.Switch {
 func basics(p *link.Port) status.Port {
 	c := &p.Counters
 	s := status.Port{
-		Name: p.Name, Peer: p.Peer().Name, State: "down", RateBPS: int64(p.Rate()),
+		Name: p.Name, Peer: p.PeerName(), State: "down", RateBPS: int64(p.Rate()),
 		TxFrames: c.TxFrames, TxBytes: c.TxBytes, RxFrames: c.RxFrames, RxBytes: c.RxBytes,
 		Paused: []int{}, Drops: map[string]uint64{},
 	}
@@ -210,12 +220,9 @@ func (f *Fabric) Check() []string {
 	}
 	for i := range f.Spec.Links {
 		l := &f.Spec.Links[i]
-		for _, e := range []topology.End{l.A, l.B} {
-			p := f.ports[e.Name]
-			q := p.Peer()
-			got := q.Counters.RxFrames + p.Counters.LossDrops + p.Counters.DownDrops + uint64(q.InFlight())
-			if p.Counters.TxFrames != got {
-				bad = append(bad, fmt.Sprintf("wire %s to %s: %d frames sent, %d accounted for", p.Name, q.Name, p.Counters.TxFrames, got))
+		for _, p := range f.local(l) {
+			if s := checkWire(p); s != "" {
+				bad = append(bad, s)
 			}
 		}
 	}

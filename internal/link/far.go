@@ -38,6 +38,14 @@ func ConnectFar(p *Port, far Far, c Config) error {
 // far end.
 func (p *Port) Connected() bool { return p.peer != nil || p.far != nil }
 
+// PeerName is the name of the port at the other end.
+func (p *Port) PeerName() string {
+	if p.peer != nil {
+		return p.peer.Name
+	}
+	return p.FarName
+}
+
 // Carrier tells that somebody is at the far end, or nobody any more.
 func (p *Port) Carrier(on bool) {
 	p.carrier = on

@@ -89,6 +89,7 @@ type Counters struct {
 type Port struct {
 	Name     string // as users write it: "s1:1", "h1:eth0"
 	Index    int    // the port's number in its device
+	FarName  string // of the port at a far end, for messages
 	Counters Counters
 
 	dev  Device

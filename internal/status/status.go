@@ -16,8 +16,9 @@ type Fabric struct {
 	Switches []Switch `json:"switches"`
 	Links    []Link   `json:"links"`
 	SMs      []SM     `json:"subnet_managers,omitempty"`
-	Faults   []string `json:"faults"`       // injected and still active
-	VM       *VM      `json:"vm,omitempty"` // if the fabric runs in a lab VM
+	Tunnels  *Hub     `json:"tunnels,omitempty"` // if links go over UDP
+	Faults   []string `json:"faults"`            // injected and still active
+	VM       *VM      `json:"vm,omitempty"`      // if the fabric runs in a lab VM
 }
 
 // VM is the lab VM that a fabric runs in.
@@ -78,10 +79,11 @@ type Port struct {
 	PausedSecs [8]float64        `json:"paused_secs"` // simulated seconds for which the priority was stopped
 	Paused     []int             `json:"paused_now"`  // priorities
 	ECNMarks   uint64            `json:"ecn_marks"`
-	QueueBytes int64             `json:"queue_bytes"`  // waiting to leave
-	PeakBytes  int64             `json:"peak_bytes"`   // most that ever waited
-	Drops      map[string]uint64 `json:"drops"`        // by reason; only those above zero
-	IB         *IB               `json:"ib,omitempty"` // of an InfiniBand port
+	QueueBytes int64             `json:"queue_bytes"`      // waiting to leave
+	PeakBytes  int64             `json:"peak_bytes"`       // most that ever waited
+	Drops      map[string]uint64 `json:"drops"`            // by reason; only those above zero
+	IB         *IB               `json:"ib,omitempty"`     // of an InfiniBand port
+	Tunnel     *Tunnel           `json:"tunnel,omitempty"` // of one whose link goes over UDP
 }
 
 // IB is what an InfiniBand port has that an Ethernet port has not.
@@ -182,7 +184,8 @@ type GID struct {
 // in its receive buffers.
 type Switch struct {
 	Name        string `json:"name"`
-	Mode        string `json:"mode"` // "bridge", "router", "ib"
+	Mode        string `json:"mode"`             // "bridge", "router", "ib"
+	Remote      string `json:"remote,omitempty"` // UDP address of the process in which it runs; its ports are not listed
 	Ports       []Port `json:"ports"`
 	BufferBytes int64  `json:"buffer_bytes"`
 	UsedBytes   int64  `json:"used_bytes"`
@@ -204,4 +207,5 @@ type Link struct {
 	DelayNS float64 `json:"delay_ns"`
 	LossA   float64 `json:"loss_a_to_b"`
 	LossB   float64 `json:"loss_b_to_a"`
+	Tunnel  bool    `json:"tunnel,omitempty"` // over UDP
 }

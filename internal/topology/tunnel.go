@@ -71,6 +71,13 @@ func (b *builder) addTunnels() {
 			b.r.errorf(r.key, "give each process a UDP port of its own", "%s has the address %v, and so has %s", w.name, r.v, old)
 		}
 		seen[r.v] = w.name
+		listen := b.s.TunnelListen.Addr()
+		if !b.d.tunnel.listen.set {
+			listen = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		}
+		if listen.IsLoopback() != r.v.Addr().IsLoopback() || listen.Is4() != r.v.Addr().Is4() {
+			b.r.errorf(r.key, `give [tunnel] listen = "ADDRESS:4793" an address of this machine that reaches it`, "the fabric's end of tunnels is at %v, from which %v cannot be reached", listen, r.v)
+		}
 	}
 }
 
