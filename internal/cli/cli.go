@@ -63,6 +63,7 @@ func commands() []command {
 		{"fault", "link|loss|storm|clear ...", "take a link down, lose frames, make a NIC sick", false, (*app).fault},
 		{"switch", "--name NAME --ports N [--peer P=HOST:PORT]", "run one InfiniBand switch as a process of its own, with links over UDP", false, (*app).switchProcess},
 		{"lint", "FILE...", "check topology files without starting anything", false, (*app).lint},
+		{"export", "FILE|NAME", "print the InfiniBand part of a topology as ibnetdiscover would", false, (*app).export},
 		{"topologies", "[NAME]", "list the topologies inside the program, or print one", false, (*app).topologies},
 		{"vm", "run|shell|fetch ...", "a lab VM: a Linux with RDMA drivers, for a command or a shell", false, (*app).vm},
 		{"doctor", "", "what this machine can do, and the remedy where it cannot", false, (*app).doctor},

@@ -59,6 +59,25 @@ func (a *app) topologies(args []string) error {
 	return nil
 }
 
+func (a *app) export(args []string) error {
+	names, err := a.parse(flag.NewFlagSet("export", flag.ContinueOnError), args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return usageError("name one topology file, or a shipped one: cnuas topologies lists them")
+	}
+	s, err := topology.Load(names[0])
+	if err != nil {
+		return err
+	}
+	if !s.HasIB() {
+		return fmt.Errorf("fabric %s has no InfiniBand part, which is all that the format of ibnetdiscover knows", s.Name)
+	}
+	_, err = a.out.Write(topology.ExportIBNet(s))
+	return err
+}
+
 func (a *app) version(args []string) error {
 	pos, err := a.parse(flag.NewFlagSet("version", flag.ContinueOnError), args)
 	if err != nil {

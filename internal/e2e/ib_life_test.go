@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -211,5 +212,24 @@ func TestIBImport(t *testing.T) {
 	}
 	if w := s.Switches[0]; w.GUID != "0x0000000000200001" || w.LID == 0 || w.Mode != "ib" {
 		t.Errorf("%+v", w)
+	}
+}
+
+// TestIBKill9 kills the daemon of a fabric whose nodes have no Ethernet port,
+// while a program runs: nothing is left behind.
+func TestIBKill9(t *testing.T) {
+	const name, prefix = "e2e-ibkill", "cie"
+	l := up(t, name, ibTree(prefix, ""))
+	j := l.start(prefix+"2", "sleep", "60")
+	eventually(t, 5*time.Second, "the program runs", func() bool { return l.status().Nodes[1].Programs == 1 })
+	if err := syscall.Kill(l.status().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, "the daemon is dead", func() bool { _, err := l.try("status", name); return err != nil })
+	l.cnuas("up", l.file)
+	l.cnuas("down", name)
+	j.wait(t, 10*time.Second)
+	if left := leftovers(prefix, name); len(left) > 0 {
+		t.Errorf("left:\n%s", strings.Join(left, "\n"))
 	}
 }

@@ -135,11 +135,22 @@ func (f *Fabric) checkIB() (bad []string) {
 			}
 		}
 	}
+	overrun := func(p *ibport.Port) {
+		if c := p.Counters(); c.BufferOverrun != 0 {
+			bad = append(bad, fmt.Sprintf("%s: %d packets came without credits for them", p.Name(), c.BufferOverrun))
+		}
+	}
+	for _, s := range f.switches {
+		if s.ib == nil {
+			continue
+		}
+		for _, p := range s.Spec.Ports {
+			overrun(s.ib.Port(p.Number))
+		}
+	}
 	for _, n := range f.nodes {
 		for _, p := range n.ibs {
-			if c := p.Port().Counters(); c.BufferOverrun != 0 {
-				bad = append(bad, fmt.Sprintf("%s: %d packets came without credits", p.Name(), c.BufferOverrun))
-			}
+			overrun(p.Port())
 		}
 	}
 	return bad
