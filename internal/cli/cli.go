@@ -60,7 +60,7 @@ func commands() []command {
 		{"capture", "PORT... -w FILE|- [FILTER]", "capture at ports of any device into pcapng", false, (*app).capture},
 		{"show", "PORT... [-c N] [FILTER]", "print what passes ports, a line a frame", false, (*app).show},
 		{"sm", "start|stop NODE, or status", "subnet managers of InfiniBand: start, stop, look at", false, (*app).sm},
-		{"fault", "link|loss|storm|clear ...", "take a link down, lose frames, make a NIC sick", false, (*app).fault},
+		{"fault", "link|loss|storm|mute|clear ...", "take a link down, lose frames, make a NIC or a port sick", false, (*app).fault},
 		{"switch", "--name NAME --ports N [--peer P=HOST:PORT]", "run one InfiniBand switch as a process of its own, with links over UDP", false, (*app).switchProcess},
 		{"lint", "FILE...", "check topology files without starting anything", false, (*app).lint},
 		{"export", "FILE|NAME", "print the InfiniBand part of a topology as ibnetdiscover would", false, (*app).export},

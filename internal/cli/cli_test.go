@@ -78,6 +78,7 @@ func TestBadArguments(t *testing.T) {
 		{"fault storm h1:eth0 --for -1s", exitUsage, "such as"},
 		{"fault storm h1:eth0 --for 5", exitUsage, "such as"},
 		{"fault link h1:eth0 down --for 1s", exitUsage, "a storm can last"},
+		{"fault mute h1:ib0 loud", exitUsage, "is not understood"},
 		{"fault clear", exitFailed, "no fabric is up"},
 		{"up two-hosts --sm none", exitUsage, "has no InfiniBand port"},
 		{"export", exitUsage, "name one topology file"},

@@ -15,6 +15,7 @@ const faultForms = `one of
   cnuas fault link PORT down|up
   cnuas fault loss PORT PROBABILITY
   cnuas fault storm NODE:PORT --priority 3 --duty 100% [--for 100ms]
+  cnuas fault mute PORT on|off
   cnuas fault clear`
 
 func (a *app) fault(args []string) error {
@@ -42,6 +43,8 @@ func (a *app) fault(args []string) error {
 	case pos[0] == "clear" && len(pos) == 1:
 	case pos[0] == "link" && len(pos) == 3 && (pos[2] == "up" || pos[2] == "down"):
 		req.Port, req.Up = pos[1], pos[2] == "up"
+	case pos[0] == "mute" && len(pos) == 3 && (pos[2] == "on" || pos[2] == "off"):
+		req.Port, req.Up = pos[1], pos[2] == "off"
 	case pos[0] == "loss" && len(pos) == 3:
 		if req.Share, err = fraction(pos[2]); err != nil {
 			return usageError("loss: %v", err)

@@ -41,9 +41,9 @@ type ExecReply struct {
 
 // FaultArgs ask for one fault; see the command line for the kinds.
 type FaultArgs struct {
-	Kind       string  `json:"kind"` // link, loss, storm, clear
+	Kind       string  `json:"kind"` // link, loss, storm, mute, clear
 	Port       string  `json:"port,omitempty"`
-	Up         bool    `json:"up,omitempty"`         // link
+	Up         bool    `json:"up,omitempty"`         // link; mute: it is over
 	Share      float64 `json:"share,omitempty"`      // loss probability, storm duty; 0 to 1
 	Priorities uint8   `json:"priorities,omitempty"` // storm; bit n for priority n
 	ForNS      int64   `json:"for_ns,omitempty"`     // storm: ends by itself after so many simulated nanoseconds; 0: does not
@@ -167,6 +167,9 @@ func (d *Daemon) fault(a FaultArgs) (string, error) {
 		case "loss":
 			err = d.fab.SetLoss(a.Port, a.Share)
 			done = fmt.Sprintf("%s loses %s of the frames that it sends", a.Port, fabric.Percent(a.Share))
+		case "mute":
+			err = d.fab.SetMute(a.Port, !a.Up)
+			done = a.Port + map[bool]string{true: " sends flow control packets again", false: " sends no flow control packets: its peer gets no credits"}[a.Up]
 		case "storm":
 			err = d.fab.Storm(a.Port, a.Priorities, a.Share, simDuration(a.ForNS))
 			done = fmt.Sprintf("the storm at %s has ended", a.Port)
@@ -177,7 +180,7 @@ func (d *Daemon) fault(a FaultArgs) (string, error) {
 			d.fab.ClearFaults()
 			done = "fabric " + d.spec().Name + " has no injected faults"
 		default:
-			err = fmt.Errorf("there is no fault %q; link, loss, storm and clear are", a.Kind)
+			err = fmt.Errorf("there is no fault %q; link, loss, storm, mute and clear are", a.Kind)
 		}
 	})
 	return done, err

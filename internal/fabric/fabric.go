@@ -40,7 +40,8 @@ type Fabric struct {
 	lids     map[wire.GUID][]sm.GUIDLID
 	mgmt     *ideal.Switch // nil: no management network
 	mads     map[*hca.Device]*mads.Table
-	tunnels  *tunnels // nil: no link is one
+	muted    map[string]bool // ports with the fault of SetMute
+	tunnels  *tunnels        // nil: no link is one
 }
 
 // Node is a host of the fabric.
@@ -96,6 +97,7 @@ func Build(s *topology.Spec, o Options) (*Fabric, error) {
 		ib:     map[string]*ibport.Port{},
 		lids:   map[wire.GUID][]sm.GUIDLID{},
 		mads:   map[*hca.Device]*mads.Table{},
+		muted:  map[string]bool{},
 	}
 	for i := range s.Nodes {
 		if err := f.addNode(&s.Nodes[i], o); err != nil {

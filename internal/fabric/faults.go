@@ -2,6 +2,8 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -55,6 +57,26 @@ func (f *Fabric) SetLoss(port string, prob float64) error {
 	return nil
 }
 
+// SetMute makes an InfiniBand port send no flow control packets any more: its
+// peer runs out of credits, and its watchdog lets the link recover again and
+// again (IBTA vol. 1 §7.9.4).
+func (f *Fabric) SetMute(port string, on bool) error {
+	if _, err := f.port(port); err != nil {
+		return err
+	}
+	p := f.ib[port]
+	if p == nil {
+		return fmt.Errorf("%s is an Ethernet port, which sends no flow control packets of InfiniBand", port)
+	}
+	p.MuteFlow(on)
+	if on {
+		f.muted[port] = true
+	} else {
+		delete(f.muted, port)
+	}
+	return nil
+}
+
 // Storm makes the NIC at a node's port stop the given priorities of its switch
 // for a share of the time, duty in [0,1]; 0 ends it. It ends by itself after d
 // of simulated time; d 0: it does not.
@@ -99,6 +121,10 @@ func (f *Fabric) nic(port string) (*nic.NIC, error) {
 // A loss or a link that the topology file asked for goes back to what the
 // file says.
 func (f *Fabric) ClearFaults() {
+	for port := range f.muted {
+		f.ib[port].MuteFlow(false)
+	}
+	clear(f.muted)
 	for _, n := range f.nodes {
 		for _, i := range n.ifs {
 			i.nic.Storm(0, 0, 0)
@@ -134,6 +160,9 @@ func (f *Fabric) faults() []string {
 				l = append(l, s)
 			}
 		}
+	}
+	for _, port := range slices.Sorted(maps.Keys(f.muted)) {
+		l = append(l, port+" sends no flow control packets")
 	}
 	return l
 }

@@ -201,3 +201,29 @@ func TestIBSpinePulledUnderTraffic(t *testing.T) {
 	}
 	t.Logf("4 MiB in %v with a pulled cable, %d packets again", fl.end-fl.first, f.Node("h5").ibs[0].Device().Counters().Retransmitted)
 }
+
+// TestIBMutedPort: who sends no flow control packets gets nothing after the
+// first credits, until it does again; nothing is lost.
+func TestIBMutedPort(t *testing.T) {
+	f := buildIB(t, load(t, "ib-two-hosts"), Options{})
+	bringUp(t, f)
+	w := &world{t: t, f: f}
+	fl := w.addIB("h1", "h2", 16, 65536, 0)
+	if err := f.SetMute("h2:ib0", true); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	f.Engine.RunUntil(f.Engine.Now() + 5*sim.Millisecond)
+	s := f.Snapshot()
+	if fl.done != 0 || len(s.Faults) != 1 || s.Switches[0].Ports[1].IB.WaitSecs < 0.004 || s.Switches[0].Ports[1].IB.Counters["link_error_recovery"] == 0 {
+		t.Errorf("%d done, faults %v, %+v", fl.done, s.Faults, s.Switches[0].Ports[1].IB)
+	}
+	f.ClearFaults()
+	w.finish(5 * sim.Second)
+	if l := f.Snapshot().Faults; len(l) != 0 {
+		t.Errorf("faults %v", l)
+	}
+	if err := f.SetMute("s1:9", true); err == nil {
+		t.Error("a port that does not exist was muted")
+	}
+}

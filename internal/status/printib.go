@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,17 @@ func (f *Fabric) printIB(w io.Writer) {
 		fmt.Fprintln(w, f.SMs[i].line())
 	}
 	if any && len(f.SMs) == 0 {
-		fmt.Fprintln(w, "sm: none of ours runs; cnuas sm start NODE starts one")
+		var lids []string
+		f.eachIB(func(p *Port) {
+			if l := fmt.Sprint(p.IB.SMLID); p.IB.SMLID != 0 && !slices.Contains(lids, l) {
+				lids = append(lids, l)
+			}
+		})
+		if len(lids) > 0 {
+			fmt.Fprintf(w, "sm: none of ours runs; ports have one at LID %s as their master\n", strings.Join(lids, " or "))
+		} else {
+			fmt.Fprintln(w, "sm: none of ours runs; cnuas sm start NODE starts one")
+		}
 	}
 	if any {
 		fmt.Fprintln(w)

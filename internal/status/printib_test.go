@@ -48,6 +48,12 @@ func TestPrintInfiniBand(t *testing.T) {
 	if !strings.Contains(b.String(), "cnuas sm start NODE starts one") {
 		t.Errorf("without a subnet manager:\n%s", b.String())
 	}
+	f.Nodes[0].IBPorts[0].IB.SMLID = 9
+	b.Reset()
+	f.Print(&b)
+	if !strings.Contains(b.String(), "at LID 9 as their master") {
+		t.Errorf("with a subnet manager of somebody else:\n%s", b.String())
+	}
 	b.Reset()
 	ibSample().SMs[0].Print(&b)
 	if b.String() != "subnet manager at h1:ib0\n  state: Master\n" {
