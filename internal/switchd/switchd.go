@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -100,7 +101,9 @@ func Run(ctx context.Context, cfg Config, ready func(at netip.AddrPort)) (err er
 		case <-ctx.Done():
 			p.loop.Do(p.hub.Close)
 			p.loop.Stop()
-			err, done = <-fail, true
+			if err, done = <-fail, true; errors.Is(err, realtime.ErrClosed) {
+				err = nil // it was to end before it began
+			}
 		case err = <-fail:
 			done = true
 		}
