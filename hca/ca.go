@@ -155,6 +155,7 @@ func (c *CA) StateChanged(p *ibport.Port, from, to mad.PortState) {
 		d.dropWaiting(to == mad.PortDown)
 	}
 	d.LinkChanged(to == mad.PortActive)
+	d.changed()
 	c.agent.PortChanged(p)
 }
 
@@ -182,5 +183,6 @@ func (c *CA) PortEvent(p *ibport.Port, e ibport.Event) {
 		d.relist()
 	}
 	d.leave()
+	d.changed()
 	c.agent.PortEvent(p, e)
 }

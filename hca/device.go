@@ -6,6 +6,7 @@ import (
 	"cnuas/hca/transport"
 	"cnuas/internal/frame"
 	"cnuas/internal/sim"
+	"cnuas/internal/wire/mad"
 )
 
 // GIDEntry is an entry of the port's GID table. All are of type RoCE v2.
@@ -43,6 +44,8 @@ type Device struct {
 	mtu  uint8 // code of the active MTU of a RoCE port
 	ib   *ibSide
 	mads MADSink
+
+	watch func()
 
 	contexts []*Context
 	qps      qpTable
@@ -139,6 +142,34 @@ func (d *Device) Up() bool { return d.up }
 // SetKick gives the function that is called when Ready may have become
 // non-zero.
 func (d *Device) SetKick(f func()) { d.kick = f }
+
+// SetWatch gives the function that is called when something of the port has
+// changed that a Get of PortInfo shows, or its tables; nil: none. It must not
+// wait, and not call back.
+func (d *Device) SetWatch(f func()) { d.watch = f }
+
+func (d *Device) changed() {
+	if d.watch != nil {
+		d.watch()
+	}
+}
+
+// SetIsSM sets and clears IsSM in the port's CapabilityMask, which tells that a
+// subnet manager runs behind it, and tells the master by trap 144 (IBTA vol. 1
+// §14.4.1). A RoCE port has none.
+func (d *Device) SetIsSM(on bool) {
+	if d.ib == nil {
+		return
+	}
+	var v mad.CapMask
+	if on {
+		v = mad.CapIsSM
+	}
+	if d.ib.port.SetCapMask(mad.CapIsSM, v) {
+		d.ib.ca.agent.CapMaskChanged()
+		d.changed()
+	}
+}
 
 // SetGID sets an entry of the GID table: index 0 is the link-local GID, 1 the
 // IPv4-mapped one. An index outside the table is ignored.

@@ -10,7 +10,8 @@ import (
 // writeCreateAH reads struct ib_uverbs_create_ah.
 //
 //	8 user handle  16 pd  24 struct ib_uverbs_ah_attr: dgid  40 flow label
-//	44 sgid index  45 hop limit  46 traffic class  48 dlid  50 sl  53 global  54 port
+//	44 sgid index  45 hop limit  46 traffic class  48 dlid  50 sl  51 source path
+//	bits  52 static rate  53 global  54 port
 func writeCreateAH(k *call, in []byte) ([]byte, error) {
 	c := k.ctx
 	pd := c.find(kindPD, le.Uint32(in[16:]))
@@ -33,10 +34,11 @@ func writeCreateAH(k *call, in []byte) ([]byte, error) {
 	return le.AppendUint32(nil, o.handle), nil
 }
 
-// writeMulticast reads struct ib_uverbs_attach_mcast: 0 gid  16 qp  20 LID.
+// writeMulticast reads struct ib_uverbs_attach_mcast: 0 gid  16 qp  20 mlid. The
+// LID has to be one of a group, as in Linux. It means nothing to RoCE.
 func writeMulticast(k *call, in []byte, f func(*hca.QP, hca.GID, wire.LID) error) (err error) {
 	o := k.ctx.find(kindQP, le.Uint32(in[16:]))
-	if o == nil {
+	if o == nil || k.infiniBand() && !wire.LID(le.Uint16(in[20:])).Multicast() {
 		return unix.EINVAL
 	}
 	k.ctx.srv.do(func() { err = f(o.qp, hca.GID(in[:16]), wire.LID(le.Uint16(in[20:]))) })

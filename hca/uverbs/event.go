@@ -55,7 +55,8 @@ func (c *context) asyncEvent(e hca.Event) {
 func isAsyncOf(e []byte, o *object) bool {
 	of := kindQP
 	switch hca.EventType(le.Uint32(e[8:])) {
-	case hca.EventPortActive, hca.EventPortErr, hca.EventGIDChange, hca.EventDeviceFatal:
+	case hca.EventPortActive, hca.EventPortErr, hca.EventGIDChange, hca.EventDeviceFatal,
+		hca.EventLIDChange, hca.EventPKeyChange, hca.EventSMChange, hca.EventClientReregister:
 		return false
 	case hca.EventCQErr:
 		of = kindCQ

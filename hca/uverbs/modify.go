@@ -57,8 +57,12 @@ func writeQueryQP(k *call, in []byte) ([]byte, error) {
 	b := make([]byte, 128)
 	copy(b, a.AV.DGID[:])
 	le.PutUint32(b[16:], a.AV.FlowLabel)
-	b[24], b[25], b[26], b[27] = a.AV.SGIDIndex, a.AV.HopLimit, a.AV.TrafficClass, a.AV.SL
-	b[30], b[31] = 1, 1 // global, port
+	le.PutUint16(b[20:], uint16(a.AV.DLID))
+	b[24], b[25], b[26], b[27], b[28] = a.AV.SGIDIndex, a.AV.HopLimit, a.AV.TrafficClass, a.AV.SL, a.AV.PathBits
+	if a.AV.Global || !k.infiniBand() {
+		b[30] = 1
+	}
+	b[31] = 1 // port
 	for i, x := range []uint32{
 		o.cap.MaxSendWR, o.cap.MaxRecvWR, o.cap.MaxSendSGE, o.cap.MaxRecvSGE, o.cap.MaxInline,
 		a.QKey, a.RQPSN, a.SQPSN, a.DestQPN, uint32(a.Access),

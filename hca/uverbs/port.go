@@ -3,6 +3,7 @@ package uverbs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -44,17 +45,24 @@ func linkRate(bps int64) (width, speed uint32, text string) {
 
 // portState is what is asked of a port.
 type portState struct {
-	up   bool
-	mtu  uint8
-	gids []hca.GIDEntry // up to the last valid one, at least minGIDs
-	ctr  hca.Counters
+	up    bool
+	mtu   uint8
+	gids  []hca.GIDEntry // up to the last valid one, at least minGIDs
+	pkeys []uint16
+	ctr   hca.Counters
+	ib    *ibState // nil: RoCE
 }
 
 // portState must be called while the engine is held.
 func (d *Device) portState() portState {
 	s := portState{up: d.HCA.Up(), mtu: d.HCA.ActiveMTU(), ctr: d.HCA.Counters()}
+	s.pkeys = slices.Clone(d.HCA.PKeys())
 	all := d.HCA.GIDs()
 	n := minGIDs
+	if d.HCA.IB() != nil {
+		s.ib = d.ibState()
+		n = s.ib.gids
+	}
 	for i := range all {
 		if all[i].Valid {
 			n = max(n, i+1)
@@ -70,6 +78,9 @@ const portCaps = 1<<16 | 1<<26
 // encode makes struct ib_uverbs_ex_query_port_resp: 40 bytes as ever, then
 // active_speed_ex.
 func (s *portState) encode(d *Device) []byte {
+	if s.ib != nil {
+		return s.ib.encode(s)
+	}
 	b := make([]byte, 48)
 	width, speed, _ := linkRate(d.Rate)
 	le.PutUint32(b[0:], portCaps)
@@ -116,13 +127,16 @@ func getContext(k *call) error {
 
 const gidEntryLen = 32
 
-// gidEntry makes struct ib_uverbs_gid_entry. RoCE v2 is type 2.
+// gidEntry makes struct ib_uverbs_gid_entry. InfiniBand is type 0, RoCE v2 is
+// type 2.
 func (s *portState) gidEntry(i int, d *Device) []byte {
 	b := make([]byte, gidEntryLen)
 	copy(b, s.gids[i].GID[:])
 	le.PutUint32(b[16:], uint32(i))
 	le.PutUint32(b[20:], 1)
-	le.PutUint32(b[24:], 2)
+	if s.ib == nil {
+		le.PutUint32(b[24:], 2)
+	}
 	le.PutUint32(b[28:], uint32(d.IfIndex))
 	return b
 }
@@ -171,8 +185,9 @@ func (k *call) queryDevice() []byte {
 	cfg := d.Config()
 	b := make([]byte, 304)
 	le.PutUint64(b[0:], 1<<32) // firmware 1.0.0
-	binary.BigEndian.PutUint64(b[8:], cfg.GUID)
-	binary.BigEndian.PutUint64(b[16:], cfg.GUID)
+	node, image := k.device().guids()
+	binary.BigEndian.PutUint64(b[8:], node)
+	binary.BigEndian.PutUint64(b[16:], image)
 	le.PutUint64(b[24:], ^uint64(0)>>1) // largest region
 	le.PutUint64(b[32:], 0xfffff000)    // page sizes
 	u := func(off int, v int) { le.PutUint32(b[off:], uint32(v)) }
@@ -197,7 +212,7 @@ func (k *call) queryDevice() []byte {
 	u(156, cfg.MaxSRQ)
 	u(160, hca.MaxQPWR)
 	u(164, hca.MaxSGE)
-	le.PutUint16(b[168:], 1)
+	le.PutUint16(b[168:], uint16(len(k.state().pkeys)))
 	b[170] = 15 // local ACK delay
 	b[171] = 1  // ports
 	u(180, len(b))

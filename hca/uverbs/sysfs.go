@@ -53,7 +53,9 @@ func WriteSysfs(dir string, n *Node) error {
 	f.mu.Unlock()
 	n.srv.do(func() {
 		for i := range n.cfg.Devices {
-			f.mon = append(f.mon, n.cfg.Devices[i].HCA.Open(nil, func(hca.Event) { f.poke() }))
+			d := n.cfg.Devices[i].HCA
+			f.mon = append(f.mon, d.Open(nil, func(hca.Event) { f.poke() }))
+			d.SetWatch(f.poke)
 		}
 	})
 	if err := f.update(); err != nil {
@@ -107,8 +109,9 @@ func (f *sysfs) close() {
 	close(f.quit)
 	f.wait.Wait()
 	f.node.srv.do(func() {
-		for _, c := range f.mon {
+		for i, c := range f.mon {
 			c.Close()
+			f.node.cfg.Devices[i].HCA.SetWatch(nil)
 		}
 		f.mon = nil
 	})
@@ -197,18 +200,25 @@ func (f *files) device(i int, d *Device, node string, s *portState) {
 	f.add(v+"dev", "1:3") // that of /dev/null, which stands for the device file
 
 	b := "infiniband/" + d.Name + "/"
-	g := d.HCA.Config().GUID
-	guid := fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
+	guid, image := d.guids()
 	f.add(b+"node_type", "1: CA")
-	f.add(b+"node_guid", guid)
-	f.add(b+"sys_image_guid", guid)
-	f.add(b+"node_desc", node+" "+d.Name)
+	f.add(b+"node_guid", guidText(guid))
+	f.add(b+"sys_image_guid", guidText(image))
+	if s.ib != nil {
+		f.add(b+"node_desc", s.ib.desc)
+	} else {
+		f.add(b+"node_desc", node+" "+d.Name)
+	}
 	f.add(b+"fw_ver", "1.0.0")
 	f.add(b+"hca_type", "Cnuas")
 	f.add(b+"hw_rev", "0")
 	f.add(b+"board_id", "CNUAS0000000001")
 
 	p := b + "ports/1/"
+	if s.ib != nil {
+		s.ib.sysfs(p, s, f)
+		return
+	}
 	state, phys := "1: DOWN", "3: Disabled"
 	if s.up {
 		state, phys = "4: ACTIVE", "5: LinkUp"
@@ -223,15 +233,28 @@ func (f *files) device(i int, d *Device, node string, s *portState) {
 	f.add(p+"sm_sl", "0")
 	f.add(p+"cap_mask", fmt.Sprintf("0x%08x", portCaps))
 	f.add(p+"link_layer", "Ethernet")
-	f.add(p+"pkeys/0", "0xffff")
+	f.tables(p, s, "RoCE v2", d.NetDev)
+	f.counters(p, &s.ctr)
+}
+
+// tables adds the P_Keys and the GIDs of a port.
+func (f *files) tables(p string, s *portState, gidType, netdev string) {
+	for i, k := range s.pkeys {
+		f.add(p+"pkeys/"+strconv.Itoa(i), fmt.Sprintf("0x%04x", k))
+	}
 	for i, g := range s.gids {
 		f.add(p+"gids/"+strconv.Itoa(i), gidText(g.GID))
 		if g.Valid {
-			f.add(p+"gid_attrs/types/"+strconv.Itoa(i), "RoCE v2")
-			f.add(p+"gid_attrs/ndevs/"+strconv.Itoa(i), d.NetDev)
+			f.add(p+"gid_attrs/types/"+strconv.Itoa(i), gidType)
+			if netdev != "" {
+				f.add(p+"gid_attrs/ndevs/"+strconv.Itoa(i), netdev)
+			}
 		}
 	}
-	f.counters(p, &s.ctr)
+}
+
+func guidText(g uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
 }
 
 // counters adds the files of the port's counters: those of every port, with the

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"cnuas/hca"
+	"cnuas/hca/umad"
 	"cnuas/hca/uverbs"
 	"cnuas/internal/fabric"
 	"cnuas/internal/host"
@@ -80,7 +81,11 @@ func (n *node) attach(d *Daemon) error {
 		return nil
 	}
 	cfg := uverbs.NodeConfig{Name: n.name(), Resolve: n.resolve, Devices: n.devices()}
-	var err error
+	mad, err := umad.New(umad.Config{Do: d.loop.Do, Log: d.logf, Devices: n.madDevices(d, cfg.Devices)})
+	if err != nil {
+		return fmt.Errorf("node %s: %w", n.name(), err)
+	}
+	cfg.Kinds = append(cfg.Kinds, mad)
 	if n.verbs, err = d.verbs.AddNode(cfg); err != nil {
 		return fmt.Errorf("node %s: %w", n.name(), err)
 	}
@@ -115,6 +120,17 @@ func (n *node) devices() []uverbs.Device {
 		devs, n.macs = append(devs, x.Device), append(n.macs, x.port)
 	}
 	return devs
+}
+
+// madDevices lists those of the verbs devices whose MADs programs can have: with
+// an InfiniBand port.
+func (n *node) madDevices(d *Daemon, devs []uverbs.Device) (l []umad.Device) {
+	for _, v := range devs {
+		if v.HCA.IB() != nil {
+			l = append(l, umad.Device{HCA: v.HCA, Name: v.Name, MADs: d.fab.MADs(v.HCA)})
+		}
+	}
+	return l
 }
 
 // tapConfig leaves the link-local address to the kernel, which derives it from

@@ -138,6 +138,12 @@ func (a *Agent) SetDescription(s string) {
 	a.changed(mad.TrapChangeData{OtherLocalChanges: true, ChangeFlags: 1})
 }
 
+// Description is the NodeDescription.
+func (a *Agent) Description() string { return a.desc.String() }
+
+// Info is the node's NodeInfo, without what differs from port to port.
+func (a *Agent) Info() mad.NodeInfo { return a.cfg.Info }
+
 // Arrive takes a packet that came in by a port: one on VL15, or one for QP1.
 func (a *Agent) Arrive(p *ibport.Port, f *frame.Frame) {
 	if f.Meta.IB.VL != wire.VL15 {

@@ -84,6 +84,15 @@ func (v *views) of(i int) *ibport.Counters {
 	return &v.other
 }
 
+// PortCounters returns the counters of a port as PortCountersExtended shows
+// them; zeros if there is no such port.
+func (a *Agent) PortCounters(port int) (v ibport.Counters) {
+	if port >= 0 && port < len(a.pma) && a.node.Port(port) != nil {
+		v = a.read(port, viewLong)
+	}
+	return v
+}
+
 // read returns the counters of a port as one view shows them.
 func (a *Agent) read(port, view int) ibport.Counters {
 	v := a.node.Port(port).Counters()

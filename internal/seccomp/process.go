@@ -40,6 +40,9 @@ func (c Caller) Read(addr uint64, b []byte) error { return memRead(c.mem, addr, 
 // Write stores b in the caller's memory at addr; EFAULT if a part is missing.
 func (c Caller) Write(addr uint64, b []byte) error { return memWrite(c.mem, addr, b) }
 
+// Thread is the calling thread's number.
+func (c Caller) Thread() int { return c.tid }
+
 // TGID is the process that the thread belongs to.
 func (c Caller) TGID() (int, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(c.tid) + "/status")

@@ -9,10 +9,13 @@ const (
 	LastWritten  = 1023
 )
 
-// ShortRead is the number of bytes for which read is trapped: a user MAD's
-// header and 256 bytes, which is what programs ask for first and which a
-// message of several segments does not fit.
-const ShortRead = 320
+// ShortRead and OldShortRead are the numbers of bytes for which read is
+// trapped: a user MAD's header, of either form, and 256 bytes, which is what
+// programs ask for first and which a message of several segments does not fit.
+const (
+	ShortRead    = 320
+	OldShortRead = 312
+)
 
 // Flags of the opens that are trapped: those of librdmacm (rdma_cm) and of
 // OpenSM (issm).
@@ -42,6 +45,7 @@ func verbsRules(nr numbers) (rs []Rule) {
 		{Open, []Match{{Arg: 1, Mask: openMask, Value: openReadWrite}}, Notify},
 		{Open, []Match{{Arg: 1, Mask: openMask, Value: openNonblock}}, Notify},
 		{Read, []Match{{Arg: 2, Mask: all, Value: ShortRead}}, Notify},
+		{Read, []Match{{Arg: 2, Mask: all, Value: OldShortRead}}, Notify},
 		{Write, []Match{{Arg: 0, Mask: ^uint32(LastWritten - FirstWritten), Value: FirstWritten}}, Notify},
 	} {
 		if n, ok := nr[r.call]; ok {
