@@ -53,7 +53,7 @@ func TestResizeCQ(t *testing.T) {
 	if err := verbs.Datagrams(q, 1); err != nil {
 		t.Fatal(err)
 	}
-	ah := must[*hca.AH](t)(x.Context.CreateAH(x.PD, hca.AddressVector{SGIDIndex: 1, DGID: v4gid(2)}))
+	ah := must[*hca.AH](t)(x.Context.CreateAH(x.PD, p.vector(1)))
 	id := uint64(0)
 	send := func(n int) {
 		for range n {

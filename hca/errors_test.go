@@ -65,8 +65,9 @@ func TestErrors(t *testing.T) {
 		}, "2 4 2 0"},
 		{"opcode unknown", func(p *peer) { p.send(ring.Send{ID: 2, Opcode: 9}); drain(p) }, "2 2 0 0"},
 		{"more SGEs than agreed", func(p *peer) {
-			p.send(ring.Send{ID: 2, Opcode: ring.OpSend, SGEs: make([]ring.SGE, 4)})
+			p.qp.Post(&ring.Send{ID: 2, Opcode: ring.OpSend, SGEs: make([]ring.SGE, 4)})
 			ring.SendWQE(p.sq().At(0))[196] = 5
+			p.qp.Doorbell()
 			drain(p)
 		}, "2 2 0 0"},
 		{"atomic into less than 8 bytes", func(p *peer) {

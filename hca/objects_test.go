@@ -27,7 +27,7 @@ func TestTransitions(t *testing.T) {
 		need[[2]hca.QPState{s, hca.Reset}] = 0
 		need[[2]hca.QPState{s, hca.Err}] = 0
 	}
-	attr := hca.QPAttr{Port: 1, PathMTU: 1, DestQPN: peerQPN, AV: hca.AddressVector{SGIDIndex: 1, DGID: v4gid(9)}}
+	attr := hca.QPAttr{Port: 1, PathMTU: 1, DestQPN: peerQPN, AV: hca.AddressVector{SGIDIndex: 1, DGID: v4gid(9), DLID: 9}}
 	at := func(s hca.QPState) *peer {
 		p := newPeer(t, nil)
 		switch s {

@@ -47,6 +47,7 @@ type pair struct {
 	pool *frame.Pool
 	port [2]*port
 	dev  [2]*hca.Device
+	net  *ibnet // InfiniBand
 }
 
 func v4gid(last byte) hca.GID {
@@ -72,6 +73,9 @@ func testDevice(e *sim.Engine, pool *frame.Pool, b *hca.Batch, n byte, c hca.Con
 }
 
 func newPair(t testing.TB, seed uint64, b *hca.Batch, c hca.Config) *pair {
+	if overIB {
+		return newIBPair(t, seed, b, c)
+	}
 	p := &pair{t: t, e: sim.NewEngine(seed), pool: &frame.Pool{}}
 	for i := range p.dev {
 		d := testDevice(p.e, p.pool, b, byte(i+1), c)
@@ -147,6 +151,14 @@ func (p *pair) connect(o connOpt) [2]*end {
 	return ends
 }
 
+// vector is the address of a device.
+func (p *pair) vector(i int) hca.AddressVector {
+	if p.net != nil {
+		return hca.AddressVector{DLID: p.dev[i].IB().LID()}
+	}
+	return hca.AddressVector{SGIDIndex: 1, DGID: p.dev[i].GIDs()[1].GID, DMAC: p.dev[i].Config().MAC}
+}
+
 // run lets the time pass.
 func (p *pair) run(d sim.Time) { p.e.RunUntil(p.e.Now() + d) }
 
@@ -182,6 +194,9 @@ func (p *pair) drain() {
 	}
 	if n := p.pool.LiveSlabs(); n != 0 {
 		p.t.Errorf("%d slabs are alive after the end", n)
+	}
+	if p.net != nil {
+		p.net.idle()
 	}
 }
 

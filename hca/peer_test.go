@@ -24,6 +24,7 @@ type peer struct {
 	dev  *hca.Device
 	*end
 	deferred bool // frames are given with a deferred ICRC
+	ib       *ibEnd
 }
 
 const peerQPN = 0x99
@@ -39,7 +40,11 @@ func newPeer(t *testing.T, change func(*hca.QPAttr)) *peer {
 func newPeerOf(t *testing.T, typ hca.QPType, change func(*hca.QPAttr)) *peer {
 	t.Helper()
 	p := &peer{t: t, e: sim.NewEngine(1), pool: &frame.Pool{}}
-	p.dev = testDevice(p.e, p.pool, nil, 1, hca.Config{})
+	if overIB {
+		p.newIBEnd()
+	} else {
+		p.dev = testDevice(p.e, p.pool, nil, 1, hca.Config{})
+	}
 	x := &end{Program: must[*verbs.Program](t)(verbs.Open(p.dev, 1<<18))}
 	x.cq = must[*verbs.CQ](t)(x.NewCQ(256, nil))
 	x.qp = must[*verbs.QP](t)(x.NewQPOf(verbs.QPSpec{Type: typ, Send: x.cq, Recv: x.cq, Cap: hca.QPCap{MaxSendWR: 32, MaxRecvWR: 32, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInline: 64}}))
@@ -52,7 +57,7 @@ func newPeerOf(t *testing.T, typ hca.QPType, change func(*hca.QPAttr)) *peer {
 		return p
 	}
 	a := hca.QPAttr{Port: 1, Access: allAccess, PathMTU: 1, DestQPN: peerQPN, RQPSN: 200, SQPSN: 100, Timeout: 10, RetryCnt: 2, RNRRetry: 1,
-		MinRNRTimer: 12, MaxRdAtomic: 2, MaxDestRdAtomic: 2, AV: hca.AddressVector{SGIDIndex: 1, DGID: v4gid(9), DMAC: [6]byte{2, 9}}}
+		MinRNRTimer: 12, MaxRdAtomic: 2, MaxDestRdAtomic: 2, AV: p.vector(9)}
 	if change != nil {
 		change(&a)
 	}
@@ -134,6 +139,9 @@ func (p *peer) frame(k pkt) []byte {
 		ext = append(ext, make([]byte, 16)...)
 	}
 	pad := -len(k.pay) & 3
+	if p.ib != nil {
+		return p.ib.packet(k, ext, pad)
+	}
 	udp := 8 + 12 + len(ext) + len(k.pay) + pad + 4
 	b := make([]byte, 54)
 	copy(b, []byte{2, 0, 0, 0, 0, 1, 2, 9, 0, 0, 0, 0, 8, 0, 0x45, 2})
@@ -185,6 +193,10 @@ func (p *peer) in(ks ...pkt) {
 		} else {
 			copy(f.Buf(len(b)), b)
 		}
+		if p.ib != nil {
+			p.ib.give(f)
+			continue
+		}
 		f.WireLen()
 		p.dev.Receive(f)
 	}
@@ -194,6 +206,9 @@ func (p *peer) in(ks ...pkt) {
 // the number.
 func (p *peer) out() string {
 	p.t.Helper()
+	if p.ib != nil {
+		return p.ib.out()
+	}
 	var s []string
 	for n := 0; n < 1000; n++ {
 		m := p.dev.Ready()
@@ -233,12 +248,20 @@ func (p *peer) describe(f *frame.Frame) string {
 	if binary.LittleEndian.Uint32(b[len(b)-4:]) != wire.ICRC(b[:len(b)-4], 14) {
 		p.t.Errorf("ICRC wrong")
 	}
-	h := wire.BTH(b[42:54])
-	if h.DestQP() != peerQPN || h.PKey() != 0xffff || !h.MigReq() || l.SrcPort < 0xc000 {
+	if l.SrcPort < 0xc000 {
+		p.t.Errorf("source port %d", l.SrcPort)
+	}
+	return p.describeTransport(b[42:])
+}
+
+// describeTransport is describe from the BTH on.
+func (p *peer) describeTransport(b []byte) string {
+	h := wire.BTH(b[:12])
+	if h.DestQP() != peerQPN || h.PKey() != 0xffff || !h.MigReq() {
 		p.t.Errorf("BTH %+v", h.Fields())
 	}
 	x := h.Opcode().Has()
-	ext := b[54:]
+	ext := b[12:]
 	s := strings.TrimPrefix(h.Opcode().String(), "RC ")
 	s += fmt.Sprintf(" %d", h.PSN())
 	if h.AckReq() {

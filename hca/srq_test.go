@@ -31,7 +31,7 @@ func TestSRQ(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ah := must[*hca.AH](t)(a.Context.CreateAH(a.PD, hca.AddressVector{SGIDIndex: 1, DGID: v4gid(2), DMAC: p.dev[1].Config().MAC}))
+	ah := must[*hca.AH](t)(a.Context.CreateAH(a.PD, p.vector(1)))
 	post := func(i int) {
 		t.Helper()
 		w := ring.Send{ID: uint64(i), Opcode: ring.OpSend, Flags: ring.FlagSignaled, SGEs: []ring.SGE{a.buf.SGE(0, 100)}}

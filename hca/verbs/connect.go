@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cnuas/hca"
+	"cnuas/internal/wire"
 )
 
 // Path is how two queue pairs reach each other and what they agree on. The
@@ -21,12 +22,14 @@ type Path struct {
 	MinRNRTimer  uint8      // default 12: 0.64 ms
 	RdAtomic     uint8      // default 16
 	Access       hca.Access // default all remote access
-	SL           uint8      // InfiniBand
+	SL           uint8      // InfiniBand, as the next two
+	PathBits     [2]uint8   // which of its LIDs either side uses
+	Global       bool       // with a GRH; GIDIndex is meant then, by default 0
 	NoRetry      bool       // RetryCnt and RNRRetry are meant as they are
 }
 
 // Connect takes both queue pairs, of RC or UC, from Reset to RTS. On InfiniBand
-// they reach each other by LID, without a GRH.
+// they reach each other by LID, and without a GRH unless it is asked for.
 func Connect(a, b *QP, p Path) error {
 	da, db := a.Context().Device(), b.Context().Device()
 	if p.GIDIndex == ([2]uint8{}) && da.IB() == nil {
@@ -65,7 +68,8 @@ func Connect(a, b *QP, p Path) error {
 				FlowLabel: p.FlowLabel, DMAC: p.MAC[1-i]},
 		}
 		if port := o.Context().Device().IB(); port != nil { // by LID
-			at.AV = hca.AddressVector{DLID: port.LID(), SL: p.SL}
+			at.AV.DLID, at.AV.SL, at.AV.Global = port.LID()|wire.LID(p.PathBits[1-i]), p.SL, p.Global
+			at.AV.PathBits = p.PathBits[i]
 		}
 		for _, s := range steps {
 			at.State = s.to
