@@ -49,11 +49,25 @@ func (q *QP) onDatagram(p *request, f *frame.Frame, grh []byte) bool {
 	q.place(p.pay)
 	if d.ib != nil {
 		d.from(&e, q, f)
+	} else if grh != nil {
+		e.SL = wcRoCEIPv6
+		if grh[0]>>4 != 6 {
+			e.SL = wcRoCEIPv4
+		}
 	}
 	q.received(p, e)
 	d.ctr.RxDatagrams++
 	return true
 }
+
+// The completion of a datagram tells which header is in front of it (IBTA annex
+// A17.4.5.1). Verbs have no field for that; RoCE does not need the SL, and
+// adapters of the ConnectX line say it there: bit 3: UDP, bits 2-0: 1 IPv6, 2
+// IPv4. UCX finds the destination address by it.
+const (
+	wcRoCEIPv6 = 8 | 1
+	wcRoCEIPv4 = 8 | 2
+)
 
 // networkHeader makes the GRH area of a datagram of the frame itself, so that
 // nothing is copied: an IPv6 header or a GRH as it is, an IPv4 header in the

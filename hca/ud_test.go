@@ -187,7 +187,7 @@ func TestUDLayout(t *testing.T) {
 		ip := p.frame(k)[14:34]
 		p.in(k)
 		c := p.poll()
-		if want := (ring.CQE{ID: 1, Opcode: ring.WCRecv, ByteLen: 100, Imm: [4]byte{3: 7}, QPN: p.qp.Num(), SrcQP: 0x4242, Flags: ring.WCFlagGRH | ring.WCFlagImm, Port: 1}); len(c) != 1 || c[0] != want {
+		if want := (ring.CQE{ID: 1, Opcode: ring.WCRecv, ByteLen: 100, Imm: [4]byte{3: 7}, QPN: p.qp.Num(), SrcQP: 0x4242, Flags: ring.WCFlagGRH | ring.WCFlagImm, SL: 10, Port: 1}); len(c) != 1 || c[0] != want {
 			t.Fatalf("completion %+v, want %+v", c, want)
 		}
 		got := append(append(append([]byte{}, p.buf.B[:30]...), p.buf.B[100:115]...), p.buf.B[200:255]...)
