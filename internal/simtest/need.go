@@ -20,6 +20,7 @@ var packages = map[string]string{
 	"ibv_devices": "ibverbs-utils", "ibv_devinfo": "ibverbs-utils",
 	"ibv_rc_pingpong": "ibverbs-utils", "ibv_asyncwatch": "ibverbs-utils",
 	"ip": "iproute2", "tc": "iproute2", "ss": "iproute2",
+	"ucx_perftest": "ucx-utils", "ucx_info": "ucx-utils", "mpirun": "openmpi-bin", "mpicc": "libopenmpi-dev", "unshare": "util-linux",
 	"ping": "iputils-ping", "capinfos": "wireshark-common", "mn": "mininet",
 }
 
