@@ -126,8 +126,6 @@ func TestMovedCable(t *testing.T) {
 				moved++
 			}
 		}
-		m.Heavy() // what came up between PortInfo and the clearing of PortStateChange
-		f.Run(sim.Second)
 		reach(t, f)
 	}
 	if moved == 0 {

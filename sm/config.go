@@ -71,6 +71,7 @@ type EndPort struct {
 	GUID wire.GUID
 	LID  wire.LID
 	LMC  uint8
+	Keys []uint16 // its P_Keys, to be read only
 }
 
 func or[T comparable](v, def T) T {

@@ -169,8 +169,12 @@ func TestAgain(t *testing.T) {
 		if c.Set != a[attr].Set {
 			t.Errorf("%s: %d more Sets, nothing has changed", c.Name, c.Set-a[attr].Set)
 		}
-		if c.Get != 2*a[attr].Get {
-			t.Errorf("%s: %d more Gets, the first sweep had %d", c.Name, c.Get-a[attr].Get, a[attr].Get)
+		want := a[attr].Get
+		if attr == mad.AttrPortInfo {
+			want -= 16 // no PortStateChange was cleared
+		}
+		if c.Get != a[attr].Get+want {
+			t.Errorf("%s: %d more Gets, want %d", c.Name, c.Get-a[attr].Get, want)
 		}
 	}
 }

@@ -158,11 +158,27 @@ func Share(a, b *Port, pkey uint16) bool {
 	return x != 0 && y != 0 && (x|y)&Full != 0
 }
 
+// Keys are the P_Keys of an end port, to be read only.
+func (p *Port) Keys() []uint16 { return p.want }
+
+// ShareAny tells whether an end port and one with the given P_Keys are in a
+// partition of which at least one of them is a full member.
+func ShareAny(a *Port, keys []uint16) bool {
+	for _, x := range a.want {
+		for _, y := range keys {
+			if (x^y)&^fullMember == 0 && (x|y)&fullMember != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // CommonPKey is the first P_Key, with the bit of a's membership, by which two
-// end ports can talk; 0 if there is none.
+// end ports can talk; 0 if there is none. A port can always talk with itself.
 func CommonPKey(a, b *Port) uint16 {
 	for _, k := range a.want {
-		if Share(a, b, k) && (k&fullMember != 0 || b.Membership(k)&Full != 0) {
+		if a == b || Share(a, b, k) && (k&fullMember != 0 || b.Membership(k)&Full != 0) {
 			return k
 		}
 	}

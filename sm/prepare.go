@@ -12,7 +12,7 @@ func (m *Manager) prepare() {
 	for _, n := range m.work.Nodes {
 		if n.IsSwitch() && n.Switch.known && n.Switch.Info.PortStateChange {
 			si := n.Switch.Info // with PortStateChange: a Set of 1 clears it
-			m.set(n, nil, mad.AttrSwitchInfo, 0, &si, (*Manager).didSwitchInfo)
+			m.set(n, nil, mad.AttrSwitchInfo, 0, &si, (*Manager).didClear)
 		}
 	}
 	m.assignLIDs()
@@ -64,6 +64,29 @@ func (m *Manager) inherit() {
 func (m *Manager) didSwitchInfo(q *request, r *reply) {
 	if !r.good() || !mad.Decode(&q.node.Switch.Info, r.data) {
 		m.fail("route %s: SwitchInfo cannot be set", drPath(q.path))
+	}
+}
+
+// didClear takes the answer to the Set that cleared PortStateChange. What
+// happened at a port between the reading of its PortInfo and this told nobody:
+// ports that were down, or active, are asked once more. Those between, the
+// manager is about to move itself.
+func (m *Manager) didClear(q *request, r *reply) {
+	m.didSwitchInfo(q, r)
+	if !r.good() {
+		return
+	}
+	for _, p := range q.node.Ports[1:] {
+		if p.known && (p.Info.PortState <= mad.PortDown || p.Info.PortState == mad.PortActive) {
+			m.get(q.node, p, mad.AttrPortInfo, uint32(p.Num), (*Manager).gotSame).arg = int(p.Info.PortState)
+		}
+	}
+}
+
+func (m *Manager) gotSame(q *request, r *reply) {
+	var pi mad.PortInfo
+	if !r.good() || !mad.Decode(&pi, r.data) || int(pi.PortState) != q.arg {
+		m.sweep.again = true
 	}
 }
 

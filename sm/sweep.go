@@ -160,7 +160,7 @@ func (m *Manager) subnetUp() {
 	switch {
 	case again:
 		m.hurry()
-	case errors > 0:
+	case errors > 0 || !w.Self().Linked(): // nobody will tell when the own link comes up
 		m.sweep.again = true // at the next
 		m.sweepTimer.Reset(now + m.cfg.RetryTime)
 	default:
@@ -177,7 +177,7 @@ func changes(a, b *Subnet) (in, out []EndPort) {
 		}
 		x.EndPorts(func(p *Port) {
 			if p.LID != 0 && (y == nil || y.byPort[p.GUID] == nil) {
-				l = append(l, EndPort{p.GUID, p.LID, p.LMC})
+				l = append(l, EndPort{p.GUID, p.LID, p.LMC, p.want})
 			}
 		})
 		return l

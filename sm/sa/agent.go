@@ -29,7 +29,7 @@ type Agent struct {
 	groups   []*group // by MGID
 	services []service
 	subs     []subscriber
-	reports  []*report
+	reports  map[uint32]*report // by the low half of their TID
 	sessions []*session
 	incoming []*receiving
 	ready    bool   // groups of partitions were made
@@ -81,7 +81,7 @@ func New(cfg Config) *Agent {
 	a := &Agent{cfg: cfg}
 	a.sessions = make([]*session, cfg.MaxSessions)
 	a.incoming = make([]*receiving, cfg.MaxSessions)
-	a.reports = make([]*report, 0, 16)
+	a.reports = map[uint32]*report{}
 	a.lease.Init(cfg.Proc, a, opLease, 0)
 	return a
 }
@@ -122,7 +122,7 @@ func (a *Agent) HandleEvent(now sim.Time, op uint32, arg uint64) {
 		a.incoming[arg] = nil
 		a.stats.Aborted++
 	case opReport:
-		a.reportAgain(arg)
+		a.reportAgain(uint32(arg))
 	case opLease:
 		a.endLeases(now)
 	}

@@ -130,7 +130,7 @@ func (a *Agent) program(g *group) {
 		a.groups = append(a.groups[:i], a.groups[i+1:]...)
 		a.stats.GroupsEnded++
 		a.m.SetGroup(g.rec.MLID, nil, nil)
-		a.tell(mad.TrapGroupDeleted, g.rec.MGID)
+		a.tell(mad.TrapGroupDeleted, g.rec.MGID, within(&g.rec))
 		return
 	}
 	a.m.SetGroup(g.rec.MLID, members, senders)

@@ -73,6 +73,9 @@ func (q *query) informs() {
 	q.begin(&r)
 	for i := range q.a.subs {
 		s := &q.a.subs[i]
+		if p := q.sub.PortByGUID(s.guid); p == nil || !q.visible(p) {
+			continue
+		}
 		r = mad.InformInfoRecord{SubscriberGID: q.a.gid(s.guid), Enum: s.enum, InformInfo: s.info}
 		q.add(&r)
 	}
@@ -87,6 +90,10 @@ func (s *subscriber) wants(n *mad.NoticeRecord) bool {
 		i.TrapNumber != 0xffff && i.TrapNumber != n.TrapNumber,
 		i.ProducerType != 0xffffff && i.ProducerType != 0 && i.ProducerType != n.ProducerType:
 		return false
+	case i.GID != (wire.GID{}) && n.IsGeneric && n.TrapNumber >= mad.TrapGIDInService && n.TrapNumber <= mad.TrapGroupDeleted:
+		var d mad.TrapGIDData // what they are about, for the issuer is always the same
+		mad.Decode(&d, n.DataDetails[:])
+		return i.GID == d.GID
 	case i.GID != (wire.GID{}):
 		return i.GID == n.IssuerGID
 	case i.LIDRangeBegin == 0xffff || i.LIDRangeBegin == 0:
@@ -118,10 +125,10 @@ func (a *Agent) SubnetUp(now sim.Time, in, out []sm.EndPort) {
 		return
 	}
 	for _, p := range out {
-		a.tell(mad.TrapGIDOutOfService, a.gid(p.GUID))
+		a.tell(mad.TrapGIDOutOfService, a.gid(p.GUID), sharing(p.Keys))
 	}
 	for _, p := range in {
-		a.tell(mad.TrapGIDInService, a.gid(p.GUID))
+		a.tell(mad.TrapGIDInService, a.gid(p.GUID), sharing(p.Keys))
 	}
 }
 
@@ -131,13 +138,13 @@ func (a *Agent) Notice(now sim.Time, n *mad.Notice) {
 		r := mad.NoticeRecord{Notice: *n}
 		if p := s.PortByLID(n.IssuerLID); p != nil {
 			r.IssuerGID = a.gid(p.GUID)
+			a.forward(s, &r, sharing(p.Keys()))
 		}
-		a.forward(&r)
 	}
 }
 
 // tell makes a notice of the subnet administration's own.
-func (a *Agent) tell(t mad.Trap, id wire.GID) {
+func (a *Agent) tell(t mad.Trap, id wire.GID, ok permit) {
 	s := a.subnet()
 	if s == nil || s.Self() == nil {
 		return
@@ -145,5 +152,5 @@ func (a *Agent) tell(t mad.Trap, id wire.GID) {
 	r := mad.NoticeRecord{IssuerGID: a.gid(s.Self().GUID)}
 	r.IsGeneric, r.Type, r.ProducerType, r.TrapNumber, r.IssuerLID = true, t.Type(), uint32(mad.ProducerClassManager), t, s.Self().LID
 	mad.Encode(&mad.TrapGIDData{GID: id}, r.DataDetails[:])
-	a.forward(&r)
+	a.forward(s, &r, ok)
 }

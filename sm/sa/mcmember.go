@@ -21,6 +21,9 @@ func (q *query) members() {
 		if q.full() {
 			break
 		}
+		if !q.inside(g.rec.PKey) {
+			continue
+		}
 		if mtu && !compares(w.MTUSelector, int(g.rec.MTU), int(w.MTU)) || rate && !compares(w.RateSelector, g.rec.Rate.Compare(w.Rate), 0) ||
 			life && !compares(w.PacketLifeTimeSelector, int(g.rec.PacketLifeTime), int(w.PacketLifeTime)) {
 			continue
@@ -116,7 +119,7 @@ func (q *query) join() {
 	q.after = func() {
 		q.a.program(g)
 		if made {
-			q.a.tell(mad.TrapGroupCreated, g.rec.MGID)
+			q.a.tell(mad.TrapGroupCreated, g.rec.MGID, within(&g.rec))
 		}
 	}
 }

@@ -137,7 +137,7 @@ func below(r mad.Rate) (best mad.Rate) {
 // pair computes the record of a path, with what the request wishes.
 func (q *query) pair(w *mad.PathRecord, has *pathWishes, src, dst *sm.Port, slid, dlid wire.LID) (r mad.PathRecord, ok bool) {
 	c, ok := q.a.way(src, dst, dlid)
-	if !ok {
+	if !ok || has.raw && w.RawTraffic { // raw packets are not supported
 		return r, false
 	}
 	if back, ok := q.a.way(dst, src, slid); ok {

@@ -8,7 +8,7 @@ import (
 
 // pathWishes says which components of a request for paths are given.
 type pathWishes struct {
-	mtu, rate, life, pkey, sl, reversible, tclass, flow bool
+	mtu, rate, life, pkey, sl, reversible, tclass, flow, raw bool
 }
 
 // endpoint finds the ports that a GID and a LID name. named is false if
@@ -60,7 +60,7 @@ func (q *query) wishes() *pathWishes {
 	return &pathWishes{
 		mtu: q.has("MTU") && q.has("MTUSelector"), rate: q.has("Rate") && q.has("RateSelector"),
 		life: q.has("PacketLifeTime") && q.has("PacketLifeTimeSelector"), pkey: q.has("PKey"), sl: q.has("SL"),
-		reversible: q.has("Reversible"), tclass: q.has("TClass"), flow: q.has("FlowLabel"),
+		reversible: q.has("Reversible"), tclass: q.has("TClass"), flow: q.has("FlowLabel"), raw: q.has("RawTraffic"),
 	}
 }
 
@@ -166,11 +166,11 @@ func (q *query) multiPaths() {
 	has := &pathWishes{
 		mtu: is("MTU") && is("MTUSelector"), rate: is("Rate") && is("RateSelector"),
 		life: is("PacketLifeTime") && is("PacketLifeTimeSelector"), pkey: is("PKey"), sl: is("SL"),
-		reversible: is("Reversible"), tclass: is("TClass"), flow: is("FlowLabel"),
+		reversible: is("Reversible"), tclass: is("TClass"), flow: is("FlowLabel"), raw: is("RawTraffic"),
 	}
 	w.MTUSelector, w.MTU, w.RateSelector, w.Rate = m.MTUSelector, m.MTU, m.RateSelector, m.Rate
 	w.PacketLifeTimeSelector, w.PacketLifeTime, w.PKey, w.SL = m.PacketLifeTimeSelector, m.PacketLifeTime, m.PKey, m.SL
-	w.Reversible, w.TClass, w.FlowLabel = m.Reversible, m.TClass, m.FlowLabel
+	w.Reversible, w.TClass, w.FlowLabel, w.RawTraffic = m.Reversible, m.TClass, m.FlowLabel, m.RawTraffic
 	most := 127
 	if is("NumbPath") && m.NumbPath > 0 {
 		most = int(m.NumbPath)

@@ -107,13 +107,13 @@ func (q *query) end(name string, lid wire.LID) (p *sm.Port, named bool) {
 func (q *query) eachEnd(name string, f func(*sm.Port)) {
 	lid := wire.LID(uint16(q.want[0])<<8 | uint16(q.want[1]))
 	if p, named := q.end(name, lid); named {
-		if p != nil {
+		if p != nil && q.visible(p) {
 			f(p)
 		}
 		return
 	}
 	q.sub.EndPorts(func(p *sm.Port) {
-		if p.LID != 0 && !q.full() {
+		if p.LID != 0 && !q.full() && q.visible(p) {
 			f(p)
 		}
 	})

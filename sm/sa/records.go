@@ -93,7 +93,7 @@ func (q *query) links() {
 	mad.Decode(&want, q.want)
 	to, named := q.end("ToLID", want.ToLID)
 	q.eachPort("FromLID", func(end, p *sm.Port) {
-		if p == nil || p.Peer == nil || !p.Linked() || named && to != p.Peer.End() {
+		if p == nil || p.Peer == nil || !p.Linked() || named && to != p.Peer.End() || !q.visible(p.Peer.End()) {
 			return
 		}
 		r = mad.LinkRecord{FromLID: end.LID, FromPort: p.Num, ToLID: p.Peer.End().LID, ToPort: p.Peer.Num}
@@ -111,7 +111,7 @@ func (q *query) managers() {
 	}
 	q.add(&r)
 	for _, x := range q.a.m.Remotes() {
-		if p := q.sub.PortByGUID(x.GUID); p != nil {
+		if p := q.sub.PortByGUID(x.GUID); p != nil && q.visible(p) {
 			r = mad.SMInfoRecord{LID: p.LID, SMInfo: x.Info}
 			r.SMKey = 0
 			q.add(&r)

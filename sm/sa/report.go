@@ -18,11 +18,14 @@ type report struct {
 // maxReports bounds those under way.
 const maxReports = 8192
 
-// forward sends a notice to everybody who wants it.
-func (a *Agent) forward(n *mad.NoticeRecord) {
+// forward sends a notice to everybody who wants it and may have it.
+func (a *Agent) forward(sub *sm.Subnet, n *mad.NoticeRecord, ok permit) {
 	for i := range a.subs {
 		s := &a.subs[i]
 		if !s.wants(n) {
+			continue
+		}
+		if p := sub.PortByGUID(s.guid); p == nil || !ok(p) {
 			continue
 		}
 		if len(a.reports) >= maxReports {
@@ -40,7 +43,7 @@ func (a *Agent) forward(n *mad.NoticeRecord) {
 		mad.Encode(n, x.Data())
 		r.timer.Init(a.cfg.Proc, a, opReport, uint64(r.id))
 		r.timer.Reset(a.cfg.Proc.Now() + a.cfg.Timeout)
-		a.reports = append(a.reports, r)
+		a.reports[r.id] = r
 		a.stats.Reports++
 		a.send(&r.d)
 	}
@@ -52,37 +55,31 @@ func (a *Agent) tidOf(id uint32) uint64 { return uint64(a.m.Config().TIDHigh)<<3
 // reported ends a report.
 func (a *Agent) reported(d *sm.Datagram) {
 	tid := d.Packet().TID()
-	for i, r := range a.reports {
-		if a.tidOf(r.id) == tid && r.d.DLID == d.SLID {
-			a.endReport(i)
-			return
-		}
+	r := a.reports[uint32(tid)]
+	if r == nil || a.tidOf(r.id) != tid || r.d.DLID != d.SLID {
+		a.stats.Ignored++
+		return
 	}
-	a.stats.Ignored++
+	a.endReport(r)
 }
 
-func (a *Agent) endReport(i int) {
-	a.reports[i].timer.Stop()
-	last := len(a.reports) - 1
-	copy(a.reports[i:], a.reports[i+1:])
-	a.reports[last] = nil
-	a.reports = a.reports[:last]
+func (a *Agent) endReport(r *report) {
+	r.timer.Stop()
+	delete(a.reports, r.id)
 }
 
 // reportAgain repeats a report, or gives it up.
-func (a *Agent) reportAgain(id uint64) {
-	for i, r := range a.reports {
-		if uint64(r.id) != id {
-			continue
-		}
-		if r.tries++; r.tries > a.cfg.Retries || a.subnet() == nil {
-			a.stats.ReportsLost++
-			a.endReport(i)
-			return
-		}
-		r.timer.Reset(a.cfg.Proc.Now() + a.cfg.Timeout)
-		a.out = r.d
-		a.send(&a.out)
+func (a *Agent) reportAgain(id uint32) {
+	r := a.reports[id]
+	if r == nil {
 		return
 	}
+	if r.tries++; r.tries > a.cfg.Retries || a.subnet() == nil {
+		a.stats.ReportsLost++
+		a.endReport(r)
+		return
+	}
+	r.timer.Reset(a.cfg.Proc.Now() + a.cfg.Timeout)
+	a.out = r.d
+	a.send(&a.out)
 }

@@ -30,6 +30,9 @@ func (q *query) services() {
 	now := q.a.cfg.Proc.Now()
 	for i := range q.a.services {
 		s := &q.a.services[i]
+		if !q.inside(s.rec.ServicePKey) {
+			continue
+		}
 		r = s.rec
 		if s.end != sim.Forever {
 			r.ServiceLease = uint32(max(s.end-now, 0) / sim.Second)
@@ -59,8 +62,8 @@ func (q *query) offer() {
 		r.ServiceLease = leaseForever
 	}
 	s := service{rec: r, end: sim.Forever}
-	if r.ServiceLease != leaseForever {
-		s.end = q.a.cfg.Proc.Now() + sim.Time(min(r.ServiceLease, 50_000_000))*sim.Second // the clock ends after 106 days
+	if now := q.a.cfg.Proc.Now(); sim.Time(r.ServiceLease) < (sim.Forever-now)/sim.Second { // the clock ends after 106 days
+		s.end = now + sim.Time(r.ServiceLease)*sim.Second
 	}
 	for i := range q.a.services {
 		x := &q.a.services[i]

@@ -103,7 +103,7 @@ func (c *Client) receive(d *sm.Datagram) {
 	switch {
 	case p.Class() == mad.ClassSubnAdm && p.Method() == mad.MethodReport:
 		c.report(d)
-	case p.Class() == mad.ClassSubnAdm && p.TID() == c.wait && p.Method().IsResponse():
+	case p.Class() == mad.ClassSubnAdm && p.TID() == c.wait && p.Method().IsResponse() && (!s.RMPP().Active() || s.RMPP().Type() != mad.RMPPAck):
 		c.answer(d)
 	case c.next != nil:
 		c.next(d)

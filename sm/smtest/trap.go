@@ -24,7 +24,11 @@ func (n *Node) trapLinkState() {
 func (n *Node) Trap(p *Port, t mad.Trap, d *mad.Notice) {
 	for i := range n.traps {
 		if n.traps[i].notice.TrapNumber == t && n.traps[i].notice.DataDetails == d.DataDetails && n.traps[i].port == p {
-			n.traps[i].tries = n.f.TrapTries // it still has not been heard
+			if n.traps[i].tries <= 0 { // the one before was heard
+				n.f.tid++
+				n.traps[i].tid = n.f.tid
+			}
+			n.traps[i].tries = n.f.TrapTries
 			return
 		}
 	}

@@ -36,7 +36,10 @@ func (r *RMPPReceiver) Receive(f RMPPFields, payload []byte) (reply RMPPFields, 
 	if f.Data1 > r.window {
 		return r.abort(RMPPSegmentTooBig), false
 	}
-	if f.Data1 != r.next { // lost or repeated: say where we are
+	if f.Data1+1 < r.next { // repeated, as what follows it will be
+		return RMPPFields{}, false
+	}
+	if f.Data1 != r.next { // lost, or the last of those repeated: say where we are
 		return r.ack(), false
 	}
 	n := len(payload)

@@ -50,9 +50,9 @@ type RMPPSender struct {
 
 	next, window, acked int
 	sent                int // the highest segment that was ever sent
-	back                int // the acknowledgement for which next went back, + 1
 	tries               int
 	waiting             bool
+	back                bool // what follows acked was sent again for an ACK
 	deadline            int64
 	status              RMPPStatus
 	ended               bool
@@ -99,19 +99,19 @@ func (s *RMPPSender) Receive(now int64, f RMPPFields) (abort RMPPStatus) {
 		return RMPPOK
 	}
 	if seg > s.acked || win > s.window {
-		s.tries = 0
+		s.tries, s.back = 0, false
+		s.next, s.deadline = max(s.next, seg+1), now+s.Timeout
+	} else if !s.back {
+		// The same once more: what is behind has been lost. It is sent again once
+		// for each position, else the ACKs of what is sent again would have it sent
+		// again, and so on.
+		s.back = true
+		s.next, s.deadline = seg+1, now+s.Timeout
 	}
 	s.acked, s.window = seg, max(s.window, win)
 	if seg == s.Segments.Count() {
 		s.end(RMPPOK)
-		return RMPPOK
 	}
-	// What is behind has been lost: it is sent once more. The receiver says so
-	// for each segment behind the gap, which must not start it again.
-	if seg+1 != s.next && seg+1 != s.back {
-		s.next, s.back = seg+1, seg+1
-	}
-	s.deadline = now + s.Timeout
 	return RMPPOK
 }
 
