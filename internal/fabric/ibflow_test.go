@@ -227,3 +227,24 @@ func TestIBMutedPort(t *testing.T) {
 		t.Error("a port that does not exist was muted")
 	}
 }
+
+// TestIBHopAllocatesNothing: in the steady state, from adapter to adapter over
+// a switch, no packet costs an allocation.
+func TestIBHopAllocatesNothing(t *testing.T) {
+	f := buildIB(t, load(t, "ib-two-hosts"), Options{})
+	bringUp(t, f)
+	w := &world{t: t, f: f}
+	fl := w.addIB("h1", "h2", 2000, 65536, 0)
+	w.start()
+	f.Engine.RunUntil(f.Engine.Now() + sim.Millisecond)
+	port := f.ib["s1:2"]
+	before := port.Counters().XmitPkts
+	n := testing.AllocsPerRun(5, func() { f.Engine.RunUntil(f.Engine.Now() + sim.Millisecond) })
+	packets := float64(port.Counters().XmitPkts-before) / 6
+	if packets < 500 || n != 0 {
+		t.Errorf("%.0f allocations for %.0f packets in a millisecond", n, packets)
+	}
+	if fl.done == 0 || fl.done == fl.n {
+		t.Errorf("%d of %d messages: this was no steady state", fl.done, fl.n)
+	}
+}
