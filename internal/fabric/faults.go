@@ -34,13 +34,17 @@ func (f *Fabric) port(name string) (*link.Port, error) {
 	return nil, fmt.Errorf("fabric %s has no port %q; cnuas status lists them", f.Spec.Name, name)
 }
 
-// SetLink takes the link at a port down or brings it up.
+// SetLink takes the link at a port down or brings it up. A tunnel has a cable at
+// each end: it is pulled out of the port's, and put into those that are here.
 func (f *Fabric) SetLink(port string, up bool) error {
 	p, err := f.port(port)
 	if err != nil {
 		return err
 	}
 	p.SetUp(up)
+	if q := f.ports[p.PeerName()]; up && q != nil {
+		q.SetUp(true)
+	}
 	return nil
 }
 
