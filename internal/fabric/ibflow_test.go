@@ -3,7 +3,9 @@ package fabric
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,21 +87,28 @@ func (fl *flow) gbps() float64 {
 	return float64(fl.n*fl.size) * 8 / (fl.end - fl.first).Seconds() / 1e9
 }
 
-// tableIBFlows is what flows got, and what waited and was dropped.
-func (w *world) tableIBFlows() string {
+// ibCounts are the counters of every InfiniBand port by name: words sent and
+// received, and seconds waited.
+func (w *world) ibCounts() map[string][3]float64 {
+	m := map[string][3]float64{}
+	for name, p := range w.f.ib {
+		s := ibBasics(p)
+		m[name] = [3]float64{float64(s.IB.Counters["xmit_data"]), float64(s.IB.Counters["rcv_data"]), s.IB.WaitSecs}
+	}
+	return m
+}
+
+// tableIBFlows is what flows got, and what ports counted since before.
+func (w *world) tableIBFlows(before map[string][3]float64) string {
 	var b strings.Builder
 	for i, fl := range w.flows {
 		fmt.Fprintf(&b, "flow %d: %d of %d messages, status %d, %v, %.4f Gb/s, %d retransmitted\n", i, fl.done, fl.n, fl.status.Status, fl.end-fl.first, fl.gbps(),
 			fl.from.Context.Device().Counters().Retransmitted)
 	}
-	for _, s := range w.f.Snapshot().Switches {
-		for _, p := range s.Ports {
-			fmt.Fprintf(&b, "%s: tx %d rx %d waited %.9f drops %v\n", p.Name, p.IB.Counters["xmit_data"], p.IB.Counters["rcv_data"], p.IB.WaitSecs, p.Drops)
-		}
-	}
-	for _, n := range w.f.nodes {
-		p := n.ibs[0].snapshot()
-		fmt.Fprintf(&b, "%s: tx %d rx %d waited %.9f drops %v\n", p.Name, p.IB.Counters["xmit_data"], p.IB.Counters["rcv_data"], p.IB.WaitSecs, p.Drops)
+	now := w.ibCounts()
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		x, y := now[name], before[name]
+		fmt.Fprintf(&b, "%s: tx %.0f rx %.0f waited %.9f drops %v\n", name, x[0]-y[0], x[1]-y[1], x[2]-y[2], ibBasics(w.f.ib[name]).Drops)
 	}
 	return b.String()
 }
@@ -114,9 +123,10 @@ func TestIBIncast(t *testing.T) {
 		for i := range 7 {
 			w.addIB(fmt.Sprintf("h%d", i+2), "h1", 16, 65536, 0)
 		}
+		before := w.ibCounts()
 		w.start()
 		w.finish(sim.Second)
-		if x := w.tableIBFlows(); table == "" {
+		if x := w.tableIBFlows(before); table == "" {
 			table = x
 		} else if table != x {
 			t.Errorf("two runs differ:\n%s\n%s", table, x)
