@@ -25,6 +25,9 @@ type ibEnd struct {
 	grh  *wire.GRHFields
 	pkey uint16
 	dlid wire.LID
+	sl   uint8
+	// pkeys are those of the packets that came.
+	pkeys []uint16
 }
 
 // vector is the address of the peer, or of another port.
@@ -59,7 +62,7 @@ func (p *peer) newIBEnd() {
 
 // packet is peer.frame: LRH, GRH if there is one, and what follows.
 func (x *ibEnd) packet(k pkt, ext []byte, pad int) []byte {
-	h := wire.LRHFields{LNH: wire.LNHBTH, DLID: x.dlid, SLID: x.slid}
+	h := wire.LRHFields{LNH: wire.LNHBTH, DLID: x.dlid, SLID: x.slid, SL: x.sl}
 	b := make([]byte, 8, 400)
 	if x.grh != nil {
 		h.LNH = wire.LNHGRH
@@ -146,5 +149,8 @@ func (x *ibEnd) describe(f *frame.Frame) string {
 	if m.DLID != l.DLID || m.SLID != l.SLID || m.SL != l.SL || m.BTH != l.BTH || int(m.Blocks) != wire.FlowBlocks(int(f.Len)) {
 		x.p.t.Errorf("stated %+v, found %+v", m, l)
 	}
-	return x.p.describeTransport(b[l.BTH:])
+	t := wire.BTH(b[l.BTH:])
+	x.pkeys = append(x.pkeys, t.PKey())
+	t.SetPKey(0xffff)
+	return x.p.describeTransport(t)
 }
