@@ -164,3 +164,18 @@ func TestSplitPorts(t *testing.T) {
 		}
 	}
 }
+
+// A fabric that is coming up has a daemon, but no socket yet: in a lab VM that
+// takes long enough for users to ask.
+func TestComingUp(t *testing.T) {
+	host.RunDir = t.TempDir()
+	j, err := host.OpenJournal("slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	var o, e bytes.Buffer
+	if s := Main([]string{"status", "slow"}, os.Stdin, &o, &e); s != exitFailed || !strings.Contains(e.String(), "coming up") {
+		t.Errorf("status %d, %q", s, e.String())
+	}
+}

@@ -40,6 +40,11 @@ func dialFabric(name string) (*net.UnixConn, error) {
 				return nil, fmt.Errorf("the daemon of fabric %s is dead; cnuas down %s removes what it left", name, name)
 			}
 		}
+		for _, f := range daemon.Live() {
+			if f.Name == name {
+				return nil, fmt.Errorf("fabric %s is coming up or going down (daemon %d); try again in a while, or end it with cnuas down %s", name, f.PID, name)
+			}
+		}
 		return nil, fmt.Errorf("fabric %s is not up%s", name, alternatives())
 	}
 	return c, nil

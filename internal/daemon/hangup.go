@@ -42,3 +42,36 @@ func onHangup(c *net.UnixConn, f func()) (stop func()) {
 		unix.Close(fd)
 	}
 }
+
+// unreadPoll is how often onUnread looks whether it was told to stop.
+const unreadPoll = 50 // milliseconds
+
+// onUnread calls f when the reading end of a pipe has been closed; fd is the
+// writing end. f is not called for what happens after stop.
+func onUnread(fd int, f func()) (stop func()) {
+	// A descriptor of our own: the caller may close his while poll waits.
+	fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return func() {}
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer unix.Close(fd)
+		p := []unix.PollFd{{Fd: int32(fd)}} // POLLERR is always reported
+		for {
+			n, err := unix.Poll(p, unreadPoll)
+			select {
+			case <-stopped:
+				return
+			default:
+			}
+			if n > 0 {
+				f()
+			}
+			if n > 0 || err != nil && err != unix.EINTR {
+				return
+			}
+		}
+	}()
+	return func() { close(stopped) }
+}

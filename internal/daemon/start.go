@@ -1,15 +1,19 @@
 package daemon
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"cnuas/internal/launch"
 	"cnuas/internal/topology"
@@ -29,12 +33,11 @@ func Start(scale float64, sm, arg string, more ...string) (*Ready, error) {
 		return nil, err
 	}
 	defer r.Close()
-	log, err := os.CreateTemp("", "cnuas-log-")
+	log, err := memLog()
 	if err != nil {
 		w.Close()
-		return nil, fmt.Errorf("log: %w", err)
+		return nil, err
 	}
-	defer os.Remove(log.Name())
 	defer log.Close()
 	args := append([]string{"daemon", "--scale", strconv.FormatFloat(scale, 'g', -1, 64), "--sm", sm, "--ready-fd", "3"}, more...)
 	c := exec.Command(self, append(args, "--", arg)...)
@@ -49,10 +52,21 @@ func Start(scale float64, sm, arg string, more ...string) (*Ready, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the daemon: %w", err)
 	}
+	ctx, stop := interruption()
+	defer stop()
+	told := context.AfterFunc(ctx, func() {
+		stop() // the next signal ends this process, whatever the daemon does
+		c.Process.Signal(syscall.SIGTERM)
+	})
 	var ready Ready
-	if err := json.NewDecoder(r).Decode(&ready); err != nil {
+	err = json.NewDecoder(r).Decode(&ready)
+	if !told() {
 		c.Wait()
-		b, _ := os.ReadFile(log.Name())
+		return nil, errors.New("interrupted: the fabric is not up")
+	}
+	if err != nil {
+		c.Wait()
+		b, _ := io.ReadAll(io.NewSectionReader(log, 0, 1<<20))
 		if len(b) == 0 {
 			b = []byte("it was killed, by cnuas down perhaps")
 		}
@@ -65,16 +79,51 @@ func Start(scale float64, sm, arg string, more ...string) (*Ready, error) {
 	return &ready, c.Process.Release()
 }
 
+// interruption is a context that ends with a signal that asks this process to
+// end. Signals that the caller has it ignore, as nohup does, stay ignored.
+func interruption() (context.Context, context.CancelFunc) {
+	var l []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			l = append(l, s)
+		}
+	}
+	if len(l) == 0 {
+		return context.WithCancel(context.Background())
+	}
+	return signal.NotifyContext(context.Background(), l...)
+}
+
+// memLog takes what the daemon writes until the fabric is up. It is no file: a
+// kill -9 leaves none behind, and a full or read-only /tmp does no harm.
+func memLog() (*os.File, error) {
+	fd, err := unix.MemfdCreate("log", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("log: memfd_create: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "log"), nil
+}
+
 // Background is the other side of Start: the daemon's process. It tells on
 // descriptor fd when the fabric is up, or why it is not. A vm that is not nil
-// runs the fabric in a lab VM.
+// runs the fabric in a lab VM. When nobody waits for it any more, because Start
+// was killed, the fabric does not come up: it would appear some time after its
+// user gave it up, and a VM takes its time.
 func Background(arg string, scale float64, sm string, fd int, v *vm.Config, log io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	syscall.CloseOnExec(fd)
 	pipe := os.NewFile(uintptr(fd), "ready")
+	unwatch := onUnread(fd, cancel)
 	told := false
 	tell := func(r *Ready) {
 		told = true
-		json.NewEncoder(pipe).Encode(r)
+		unwatch()
+		if err := json.NewEncoder(pipe).Encode(r); err != nil {
+			cancel()
+		}
 		pipe.Close()
 	}
 	spec, err := topology.Load(arg)
@@ -85,9 +134,9 @@ func Background(arg string, scale float64, sm string, fd int, v *vm.Config, log 
 			tell(r)
 		}
 		if v != nil {
-			err = RunVM(cfg, arg, *v, ready)
+			err = runVM(ctx, cfg, arg, *v, ready)
 		} else {
-			err = Run(cfg, ready)
+			err = run(ctx, cfg, ready)
 		}
 	}
 	if err != nil && !told {
