@@ -159,7 +159,7 @@ func TestVMThatDoesNotBoot(t *testing.T) {
 	bad.VMLinux, bad.Image = "", filepath.Join(t.TempDir(), "image")
 	os.WriteFile(bad.Image, []byte("no kernel"), 0o644)
 	cfg.Kernel = &bad
-	if _, err := Start(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), "QEMU said") {
+	if _, err := Start(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), "QEMU said") || !strings.Contains(err.Error(), "is damaged") {
 		t.Error(err)
 	}
 	cfg = config(t)

@@ -123,6 +123,22 @@ func openRelease(dir, release string) (*Kernel, error) {
 	return k, nil
 }
 
+// kernelRemedy is what to do when QEMU said that it cannot start the kernel's
+// image, which is how a damaged cache shows; "" when it said something else.
+func kernelRemedy(k *Kernel, said string) string {
+	refused := false
+	for _, s := range []string{"could not load kernel", "loading elf kernel", "kernel too old", "invalid kernel header"} {
+		refused = refused || strings.Contains(said, s)
+	}
+	switch {
+	case !refused:
+		return ""
+	case filepath.Dir(k.Dir) == kernelsDir():
+		return fmt.Sprintf("\nthe kernel in the cache is damaged; remove %s, and the next boot fetches it again", k.Dir)
+	}
+	return fmt.Sprintf("\nthe image of Linux %s in %s is damaged, or not for this processor", k.Release, k.Dir)
+}
+
 // HasModule tells whether the kernel has the module, as a file or built in.
 func (k *Kernel) HasModule(name string) bool {
 	return k.deps.has(name)

@@ -185,7 +185,7 @@ func (m *Machine) died() error {
 		}
 	default:
 	}
-	err := fmt.Errorf("lab VM: QEMU (%s) %s while booting%s", m.accel, how, m.lastWords())
+	err := fmt.Errorf("lab VM: QEMU (%s) %s while booting%s%s", m.accel, how, m.lastWords(), kernelRemedy(m.cfg.Kernel, m.said.String()))
 	if m.accel == "tcg" && stalePatch(m.console.String()) {
 		return &stalePatchError{err}
 	}
