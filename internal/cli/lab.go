@@ -38,11 +38,11 @@ func (l *stringList) Set(s string) error { *l = append(*l, s); return nil }
 func labOptions(fs *flag.FlagSet) *labFlags {
 	l := &labFlags{}
 	fs.BoolVar(&l.on, "vm", false, "run the fabric in a lab VM, whose kernel has rdma_rxe")
-	fs.StringVar(&l.kernel, "kernel", "", "with --vm: a directory with lib/modules and a kernel image, instead of the fetched one; / is this machine's")
+	fs.StringVar(&l.kernel, "kernel", "", "with --vm: a `directory` with lib/modules and a kernel image, instead of the fetched one; / is this machine's")
 	fs.IntVar(&l.cpus, "cpus", 2, "with --vm: processors")
-	fs.IntVar(&l.memory, "memory", 2048, "with --vm: MiB of memory")
+	fs.IntVar(&l.memory, "memory", 2048, "with --vm: MB of memory")
 	fs.BoolVar(&l.selfContained, "self-contained", false, "with --vm: hide this machine's files; the VM has copies of the common programs")
-	fs.Var(&l.with, "with", "with --self-contained: another program that the VM is to have; can be repeated")
+	fs.Var(&l.with, "with", "with --self-contained: another `program` that the VM is to have; can be repeated")
 	return l
 }
 
@@ -57,12 +57,28 @@ func (l *labFlags) given(fs *flag.FlagSet) (any bool) {
 	return any
 }
 
+// checkLab refuses values that would silently mean the default.
+func checkLab(fs *flag.FlagSet) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		switch v := f.Value.String(); {
+		case (f.Name == "cpus" || f.Name == "memory") && v == "0":
+			err = usageError("--%s 0 is no VM: give a number, or leave the option out", f.Name)
+		case f.Name == "kernel" && v == "":
+			err = usageError("--kernel needs a directory; without the option the fetched kernel is used")
+		}
+	})
+	return err
+}
+
 // args are the options for the background process.
 func (l *labFlags) args() []string {
 	if !l.on {
 		return nil
 	}
-	a := []string{"--vm", "--kernel", l.kernel, "--cpus", strconv.Itoa(l.cpus), "--memory", strconv.Itoa(l.memory)}
+	a := []string{"--vm", "--cpus", strconv.Itoa(l.cpus), "--memory", strconv.Itoa(l.memory)}
+	if l.kernel != "" {
+		a = append(a, "--kernel", l.kernel)
+	}
 	if l.selfContained {
 		a = append(a, "--self-contained")
 	}

@@ -31,6 +31,9 @@ func (a *app) up(args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkLab(fs); err != nil {
+		return err
+	}
 	if len(pos) != 1 {
 		return usageError("name one topology file, or a shipped one: cnuas topologies lists them")
 	}

@@ -74,6 +74,9 @@ func (a *app) vmFlags(name string, args []string) (*vmOptions, []string, error) 
 		}
 		return nil, nil, &exitError{status: exitUsage}
 	}
+	if err := checkLab(fs); err != nil {
+		return nil, nil, err
+	}
 	if len(o.with) > 0 && !o.selfContained {
 		return nil, nil, usageError("--with goes with --self-contained; another VM sees all programs of this machine")
 	}
@@ -153,6 +156,9 @@ func (a *app) inVM(o *vmOptions, c agent.Command) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	m, err := a.bootVM(ctx, o)
+	if ctx.Err() != nil && err != nil {
+		err = errors.New("interrupted before the VM was up")
+	}
 	if err != nil {
 		return &exitError{exitExecErr, err}
 	}
