@@ -94,6 +94,10 @@ func (m *Manager) Subnet() *Subnet { return m.sub }
 // State is the manager's state.
 func (m *Manager) State() mad.SMState { return m.state }
 
+// Since is when the manager came into its state: what subnet administration
+// knows from an earlier time as master is no longer so.
+func (m *Manager) Since() sim.Time { return m.stats.Since }
+
 // Config is what the manager was made of, with defaults filled in.
 func (m *Manager) Config() *Config { return &m.cfg }
 

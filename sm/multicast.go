@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"slices"
 	"sort"
 
 	"cnuas/internal/sim"
@@ -156,8 +157,19 @@ func (m *Manager) growTrees(w *Subnet) map[*Node]map[mftKey]*mad.MulticastForwar
 func (m *Manager) programMFT(n *Node, want map[mftKey]*mad.MulticastForwarding) {
 	sw := n.Switch
 	keys := make([]mftKey, 0, len(want)+len(sw.mft))
+	known := make(map[uint16]bool, len(sw.mft))
+	for k := range sw.mft {
+		known[k.block] = true
+	}
 	for k := range want {
 		keys = append(keys, k)
+		// What a block has that was never written is not known: another manager may
+		// have left ports in it that the tree does not go by.
+		for pos := range n.Info.NumPorts/16 + 1 {
+			if o := (mftKey{k.block, pos}); !known[k.block] && want[o] == nil {
+				keys = append(keys, o)
+			}
+		}
 	}
 	for k := range sw.mft {
 		if want[k] == nil {
@@ -167,6 +179,7 @@ func (m *Manager) programMFT(n *Node, want map[mftKey]*mad.MulticastForwarding) 
 	sort.Slice(keys, func(i, j int) bool {
 		return keys[i].block < keys[j].block || keys[i].block == keys[j].block && keys[i].pos < keys[j].pos
 	})
+	keys = slices.Compact(keys)
 	for _, k := range keys {
 		var t mad.MulticastForwarding
 		if x := want[k]; x != nil {

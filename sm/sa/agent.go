@@ -32,9 +32,10 @@ type Agent struct {
 	reports  map[uint32]*report // by the low half of their TID
 	sessions []*session
 	incoming []*receiving
-	ready    bool   // groups of partitions were made
-	tid      uint32 // of the last report
-	mgids    uint64 // that were given to groups
+	ready    bool
+	since    sim.Time // of the manager's time as master that all this is of
+	tid      uint32   // of the last report
+	mgids    uint64   // that were given to groups
 	out      sm.Datagram
 	lease    sim.Timer
 	stats    Stats
@@ -136,9 +137,25 @@ func (a *Agent) subnet() *sm.Subnet {
 	return a.m.Subnet()
 }
 
+// renew begins anew when the manager has become master: ports were told to
+// register again (ClientReregister), and what they had before was with another.
+func (a *Agent) renew() {
+	if a.subnet() == nil || a.ready && a.since == a.m.Since() {
+		return
+	}
+	a.ready, a.since = true, a.m.Since()
+	for _, g := range a.groups {
+		a.m.SetGroup(g.rec.MLID, nil, nil)
+	}
+	a.groups, a.services, a.subs = nil, nil, nil
+	a.lease.Stop()
+	a.makeGroups()
+}
+
 // Receive takes a datagram that arrived at QP 1 of the manager's port. It may
 // change d.
 func (a *Agent) Receive(d *sm.Datagram) {
+	a.renew()
 	s := mad.SA(d.MAD[:])
 	p := s.Packet()
 	if !s.Valid() || p.BaseVersion() != mad.BaseVersion || a.subnet() == nil {

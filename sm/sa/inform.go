@@ -107,10 +107,7 @@ func (a *Agent) SubnetUp(now sim.Time, in, out []sm.EndPort) {
 	if a.subnet() == nil {
 		return
 	}
-	if !a.ready {
-		a.ready = true
-		a.makeGroups()
-	}
+	a.renew()
 	for _, p := range out {
 		a.forget(p.GUID)
 		l := a.subs[:0]
