@@ -130,6 +130,11 @@ func port(t *testing.T, s *status.Fabric, name string) *status.Port {
 				return p
 			}
 		}
+		for j := range s.Nodes[i].IBPorts {
+			if p := &s.Nodes[i].IBPorts[j].Port; p.Name == name {
+				return p
+			}
+		}
 	}
 	for i := range s.Switches {
 		for j := range s.Switches[i].Ports {
