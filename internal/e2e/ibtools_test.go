@@ -160,7 +160,7 @@ func (l *lab) opensm(node, engine string) *job {
 	c.Env = append(os.Environ(), "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
 	j := l.startCmd(c)
 	// Its log is written in blocks; what the ports say is more to the point.
-	l.active("H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8")
+	l.awaitActive("H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8")
 	return j
 }
 

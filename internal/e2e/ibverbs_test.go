@@ -34,9 +34,9 @@ func (l *lab) address(node, dev string) string {
 	return string(m[1])
 }
 
-// active waits until a subnet manager has made the port of a node's device
+// awaitActive waits until a subnet manager has made the port of a node's device
 // Active.
-func (l *lab) active(nodes ...string) {
+func (l *lab) awaitActive(nodes ...string) {
 	l.t.Helper()
 	for _, n := range nodes {
 		eventually(l.t, 20*time.Second, "the port of "+n+" is Active", func() bool {
@@ -51,7 +51,7 @@ func (l *lab) active(nodes ...string) {
 func TestIBStockPrograms(t *testing.T) {
 	simtest.Need(t, "ibv_rc_pingpong", "ib_write_bw", "ibstat")
 	l := up(t, "e2e-ibstock", ibStar("ci", 2, "width = 4\nspeed = \"SDR\""))
-	l.active("ci1", "ci2")
+	l.awaitActive("ci1", "ci2")
 	to := l.address("ci1", "mgmt0")
 	for _, run := range []string{
 		"ib_write_bw -n 1000", "ib_write_bw -n 10 -a", "ib_write_bw -n 1000 -b", "ib_write_bw -n 200 -q 16", "ib_write_bw -n 200 -m 256", "ib_write_bw -D 1",
