@@ -80,11 +80,18 @@ func Run(cfg Config, ready func(*Ready)) error {
 	return run(ctx, cfg, ready)
 }
 
-func run(ctx context.Context, cfg Config, ready func(*Ready)) (err error) {
+func run(ctx context.Context, cfg Config, ready func(*Ready)) error {
+	return runWith(ctx, cfg, func(*Daemon) {}, ready)
+}
+
+// runWith is run that shows the daemon, before it is built, to whoever wants to
+// call it.
+func runWith(ctx context.Context, cfg Config, show func(*Daemon), ready func(*Ready)) (err error) {
 	if cfg.Scale == 0 {
 		cfg.Scale = 1
 	}
 	d := &Daemon{cfg: cfg, began: time.Now()}
+	show(d)
 	d.ctx, d.cancel = context.WithCancel(ctx)
 	defer d.cancel()
 	unlock, err := host.Lock(ctx)
