@@ -120,3 +120,16 @@ func TestInjectedLoss(t *testing.T) {
 		t.Errorf("%v of the packets arrived", got)
 	}
 }
+
+// Traffic over a tunnel allocates nothing.
+func TestTrafficAllocatesNothing(t *testing.T) {
+	x := newBench(t)
+	x.activate()
+	x.end[0].Start(0, &ibtest.Flow{Packet: ibtest.Packet{SLID: 1, DLID: 2, Payload: 4096}, Left: -1})
+	x.end[1].Start(0, &ibtest.Flow{Packet: ibtest.Packet{SLID: 2, DLID: 1, Payload: 256}, Left: -1})
+	x.run(100 * sim.Millisecond)
+	before := x.end[1].Rcvd
+	if n := testing.AllocsPerRun(5, func() { x.run(sim.Millisecond) }); n != 0 || x.end[1].Rcvd < before+1000 {
+		t.Errorf("%v allocations in a millisecond, %d packets", n, x.end[1].Rcvd-before)
+	}
+}

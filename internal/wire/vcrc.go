@@ -20,11 +20,11 @@ var vcrcTable = func() (t [256]uint16) {
 	return t
 }()
 
-// vcrcTables are those of the slicing-by-8 method: the CRC of byte i followed by
+// vcrcTables are those of the slicing-by-16 method: the CRC of byte i followed by
 // n zero bytes is vcrcTables[n][i].
-var vcrcTables = func() (t [8][256]uint16) {
+var vcrcTables = func() (t [16][256]uint16) {
 	t[0] = vcrcTable
-	for n := 1; n < 8; n++ {
+	for n := 1; n < 16; n++ {
 		for i, c := range t[n-1] {
 			t[n][i] = t[0][c&0xff] ^ c>>8
 		}
@@ -39,9 +39,12 @@ var vcrcTables = func() (t [8][256]uint16) {
 func VCRC(b []byte) uint16 {
 	c := ^uint16(0)
 	t := &vcrcTables
-	for ; len(b) >= 8; b = b[8:] {
+	for ; len(b) >= 16; b = b[16:] {
+		// The two bytes that depend on what came before are looked up last.
+		x := t[13][b[2]] ^ t[12][b[3]] ^ t[11][b[4]] ^ t[10][b[5]] ^ t[9][b[6]] ^ t[8][b[7]] ^ t[7][b[8]] ^
+			t[6][b[9]] ^ t[5][b[10]] ^ t[4][b[11]] ^ t[3][b[12]] ^ t[2][b[13]] ^ t[1][b[14]] ^ t[0][b[15]]
 		c ^= uint16(b[0]) | uint16(b[1])<<8
-		c = t[7][byte(c)] ^ t[6][c>>8] ^ t[5][b[2]] ^ t[4][b[3]] ^ t[3][b[4]] ^ t[2][b[5]] ^ t[1][b[6]] ^ t[0][b[7]]
+		c = x ^ t[15][byte(c)] ^ t[14][c>>8]
 	}
 	for _, x := range b {
 		c = vcrcTable[byte(c)^x] ^ c>>8
