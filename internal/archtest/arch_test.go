@@ -22,7 +22,7 @@ const module = "cnuas/"
 var pure = []string{
 	"internal/sim", "internal/wire", "internal/wire/mad", "internal/frame", "internal/link", "internal/qdisc", "internal/nic",
 	"internal/ibport", "internal/ibport/ibtest", "internal/ibagent", "switch/ib",
-	"internal/tunnel", "internal/tunnel/datagram",
+	"internal/tunnel", "internal/tunnel/datagram", "internal/ipoib",
 	"switch", "switch/ether", "switch/ideal", "hca", "hca/ring", "hca/verbs", "hca/transport", "hca/cc", "hca/mad", "hca/cm",
 	"sm", "sm/sa", "sm/smtest",
 	"sm/route",

@@ -6,6 +6,7 @@ import (
 
 	"cnuas/hca"
 	"cnuas/internal/ibport"
+	"cnuas/internal/ipoib"
 	"cnuas/internal/sim"
 	"cnuas/internal/topology"
 	"cnuas/internal/wire"
@@ -34,6 +35,8 @@ type IBPort struct {
 	node *Node
 	ca   *hca.CA
 	host *smHost // who gets MADs, while a subnet manager runs here
+
+	ipoib *ipoib.Interface // nil: none was started
 }
 
 // IBPorts returns the node's InfiniBand ports, ib0 first.

@@ -1,0 +1,36 @@
+package fabric
+
+import (
+	"fmt"
+
+	"cnuas/internal/ipoib"
+	"cnuas/internal/topology"
+)
+
+// StartIPoIB makes the IPoIB interfaces: one on each InfiniBand port of a soft
+// node that has a link. Build leaves them out: they send from the start, which
+// scenarios in virtual time do not want to see.
+func (f *Fabric) StartIPoIB() error {
+	for _, n := range f.nodes {
+		if n.Spec.Stack != topology.StackSoft {
+			continue
+		}
+		for _, p := range n.ibs {
+			if p.Spec.Link < 0 || p.ipoib != nil {
+				continue
+			}
+			port := ipoib.OnDevice(p.Device())
+			sa, err := ipoib.NewClient(f.MADs(p.Device()), port, f.Engine.NewProc())
+			if err == nil {
+				p.ipoib, err = ipoib.New(ipoib.Config{Name: p.Name(), Port: port, SA: sa, Proc: f.Engine.NewProc(), Addrs: p.Spec.Addrs})
+			}
+			if err != nil {
+				return fmt.Errorf("ipoib on %s: %w", p.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// IPoIB is the IP interface on the port; nil if there is none.
+func (p *IBPort) IPoIB() *ipoib.Interface { return p.ipoib }
