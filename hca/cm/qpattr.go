@@ -2,6 +2,9 @@ package cm
 
 import "cnuas/hca"
 
+// rnrTimer is the code of 0.64 ms. Linux has 0, which means 655 ms.
+const rnrTimer = 12
+
 // QPAttr are the attributes with which a queue pair of the connection goes to a
 // state, and which of them count (IBTA vol. 1 §12.9.7, §11.2.5.2). ErrState:
 // they are not known yet.
@@ -20,7 +23,7 @@ func (c *Conn) QPAttr(to hca.QPState) (a hca.QPAttr, mask hca.AttrMask, err erro
 	a.State, mask = to, hca.AttrState
 	switch to {
 	case hca.Init:
-		a.Access, a.PKeyIndex, a.Port = hca.AccessRemoteWrite, c.path.PKeyIndex, c.m.cfg.PortNum
+		a.Access, a.PKeyIndex, a.Port = hca.AccessRemoteWrite, c.path.PKeyIndex, 1 // each port is a device of its own
 		if c.responderResources > 0 {
 			a.Access |= hca.AccessRemoteRead | hca.AccessRemoteAtomic
 		}
@@ -29,7 +32,7 @@ func (c *Conn) QPAttr(to hca.QPState) (a hca.QPAttr, mask hca.AttrMask, err erro
 		a.AV, a.PathMTU, a.DestQPN, a.RQPSN = c.path.Vector(), uint8(c.path.MTU), c.remoteQPN, c.psn
 		mask |= hca.AttrAV | hca.AttrPathMTU | hca.AttrDestQPN | hca.AttrRQPSN
 		if c.typ == hca.RC {
-			a.MaxDestRdAtomic = c.responderResources
+			a.MaxDestRdAtomic, a.MinRNRTimer = c.responderResources, rnrTimer
 			mask |= hca.AttrMaxDestRdAtomic | hca.AttrMinRNRTimer
 		}
 	case hca.RTS:

@@ -31,6 +31,9 @@ func OpenCaller(tid int) (Caller, error) {
 	return Caller{tid: tid, mem: mem}, nil
 }
 
+// TID is the number of the thread.
+func (c Caller) TID() int { return c.tid }
+
 // Close frees the descriptor.
 func (c Caller) Close() { unix.Close(c.mem) }
 
