@@ -203,11 +203,22 @@ func (d *Daemon) serve(ready func(*Ready)) error {
 	st := d.status()
 	d.logf("verdict: %s", st.Verdict)
 	endPrograms(d.spec().Name)
-	err = errors.Join(err, d.verbs.Close())
+	err = errors.Join(err, d.closeVerbs())
 	srv.Close()
 	d.loop.Stop()
 	wg.Wait()
 	return errors.Join(err, d.close())
+}
+
+// closeVerbs ends what serves verbs programs.
+func (d *Daemon) closeVerbs() error {
+	err := d.verbs.Close()
+	for _, n := range d.nodes {
+		if n.cm != nil {
+			n.cm.Close()
+		}
+	}
+	return err
 }
 
 // settleTime bounds how long the first frames of the nodes' kernels are waited
@@ -235,7 +246,7 @@ func (d *Daemon) settle() {
 func (d *Daemon) close() error {
 	var errs []error
 	if d.verbs != nil {
-		errs = append(errs, d.verbs.Close())
+		errs = append(errs, d.closeVerbs())
 	}
 	if d.loop != nil {
 		d.loop.Stop()

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"cnuas/hca"
+	"cnuas/hca/rdmacm"
 	"cnuas/hca/umad"
 	"cnuas/hca/uverbs"
 	"cnuas/internal/fabric"
@@ -28,6 +29,7 @@ type node struct {
 	macs   []*port                // by verbs device: who finds its next hops; nil for InfiniBand
 	mgmt   *management            // nil: not on the management network
 	verbs  *uverbs.Node           // of stacks without a kernel's part
+	cm     *rdmacm.Service        // of the same
 	kernel *kernelRDMA            // of the others
 	sysfs  func() (string, error) // writes the view of the devices once
 	logf   func(format string, args ...any)
@@ -85,7 +87,10 @@ func (n *node) attach(d *Daemon) error {
 	if err != nil {
 		return fmt.Errorf("node %s: %w", n.name(), err)
 	}
-	cfg.Kinds = append(cfg.Kinds, mad)
+	if err := n.connections(d, cfg.Devices); err != nil {
+		return err
+	}
+	cfg.Kinds = append(cfg.Kinds, mad, n.cm)
 	if n.verbs, err = d.verbs.AddNode(cfg); err != nil {
 		return fmt.Errorf("node %s: %w", n.name(), err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -103,13 +104,49 @@ func mountClasses(sysfsDir string) error {
 		}
 	}
 	for _, e := range list {
-		to := "/sys/class/" + e.Name()
-		if err := unix.Mount(filepath.Join(sysfsDir, e.Name()), to, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("%s: %w", to, err)
+		from, to := filepath.Join(sysfsDir, e.Name()), "/sys/class/"+e.Name()
+		if e.Name() == sharedClass && !slices.Contains(missing, sharedClass) {
+			err = mountMembers(from, to)
+		} else {
+			err = bindReadOnly(from, to)
 		}
-		if err := unix.Mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-			return fmt.Errorf("%s: read-only: %w", to, err)
+		if err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// sharedClass has devices of other kinds, which stay visible.
+const sharedClass = "misc"
+
+// mountMembers shows the directories of from in to, beside what is there.
+func mountMembers(from, to string) error {
+	list, err := os.ReadDir(from)
+	if err != nil {
+		return fmt.Errorf("devices: %w", err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if err := overlay(to, names); err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := bindReadOnly(filepath.Join(from, n), filepath.Join(to, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bindReadOnly(from, to string) error {
+	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("%s: %w", to, err)
+	}
+	if err := unix.Mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("%s: read-only: %w", to, err)
 	}
 	return nil
 }
@@ -176,7 +213,7 @@ func mountMarker(mark string) error {
 }
 
 // overlay puts a tmpfs over dir in which everything that was there appears as
-// it was, and the empty directories of add besides. The directory itself is not
+// it was, and the empty directories of add besides, or in its place. The directory itself is not
 // touched, so nothing of it is left when the namespace is gone.
 func overlay(dir string, add []string) error {
 	old, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.AT_RECURSIVE|unix.OPEN_TREE_CLOEXEC)
@@ -200,6 +237,9 @@ func overlay(dir string, add []string) error {
 		return fmt.Errorf("%s: %w", at, err)
 	}
 	for _, e := range list {
+		if slices.Contains(add, e.Name()) {
+			continue
+		}
 		if err := reappear(filepath.Join(at, e.Name()), filepath.Join(dir, e.Name()), e); err != nil {
 			return err
 		}

@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"cnuas/hca/rdmacm"
+	"cnuas/hca/uverbs"
+)
+
+// connections makes the rdma_cm of the node, whose devices are devs.
+func (n *node) connections(d *Daemon, devs []uverbs.Device) error {
+	cfg := rdmacm.Config{Node: n.name(), Do: d.loop.Do, Proc: d.fab.Engine.NewProc, Route: n.route, Log: d.logf}
+	for _, v := range devs {
+		cfg.Devices = append(cfg.Devices, rdmacm.Device{HCA: v.HCA, MADs: d.fab.MADs(v.HCA), Rate: v.Rate})
+	}
+	var err error
+	n.cm, err = rdmacm.New(cfg)
+	return err
+}
+
+// route is the way to an address as the node's tables say.
+func (n *node) route(ctx context.Context, dst, src netip.Addr) (r rdmacm.Route, err error) {
+	w, err := n.host.Way(dst, src)
+	if err != nil {
+		return r, err
+	}
+	r = rdmacm.Route{Dev: n.deviceAt(w.Index), Src: w.Src, Hop: w.Hop}
+	if w.Local {
+		r.Dev = n.deviceOf(w.Hop)
+	}
+	if r.Dev < 0 || n.macs[r.Dev] == nil || dst.IsMulticast() {
+		return r, nil
+	}
+	if r.MAC, err = n.macs[r.Dev].tap.Resolve(ctx, dst.WithZone(""), w.Src); err != nil {
+		return r, fmt.Errorf("next hop: %w", err)
+	}
+	return r, nil
+}
+
+// deviceAt is the number of the device on an interface, -1 if there is none.
+func (n *node) deviceAt(index int) int {
+	for k, p := range n.macs {
+		if p != nil && p.tap.Index() == index {
+			return k
+		}
+	}
+	return -1
+}
+
+// deviceOf is the number of the device whose interface has an address, -1 if
+// there is none.
+func (n *node) deviceOf(ip netip.Addr) int {
+	for k, p := range n.macs {
+		if p == nil {
+			continue
+		}
+		for _, a := range p.fab.Spec.Addrs {
+			if a.Addr() == ip {
+				return k
+			}
+		}
+	}
+	return -1
+}
