@@ -21,6 +21,7 @@ type file struct {
 	wait    sync.WaitGroup
 	once    sync.Once
 	done    chan struct{} // closed when the file ends
+	quit    chan struct{} // closed when calls have to be answered
 	kick    chan struct{} // readiness may have changed
 
 	pending atomic.Int32 // events that wait
@@ -97,7 +98,9 @@ func (f *file) run() {
 	}
 }
 
-// end frees everything of the file.
+// end frees everything of the file. Threads that wait for an event of a file
+// that others have closed go on waiting, as they hold the file in the kernel; it
+// keeps its number until they are gone.
 func (f *file) end() {
 	f.once.Do(func() {
 		f.svc.cfg.Do(func() {
@@ -108,8 +111,11 @@ func (f *file) end() {
 			f.pending.Store(0)
 		})
 		close(f.done)
-		f.release()
-		f.tty.close()
+		f.svc.wait.Go(func() {
+			f.wait.Wait()
+			f.release()
+			f.tty.close()
+		})
 	})
 }
 
@@ -124,6 +130,7 @@ func (f *file) destroyIDs() {
 
 // End implements uverbs.File: all programs of the session have ended.
 func (f *file) End() {
+	close(f.quit)
 	f.end()
 	f.wait.Wait()
 }

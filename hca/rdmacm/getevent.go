@@ -80,7 +80,7 @@ func (f *file) block(t *uverbs.Syscall, c *command, r *reader) {
 		case e := <-r.got:
 			f.give(t, c, e)
 			return
-		case <-f.done:
+		case <-f.quit:
 			t.Reply(0, unix.EINTR)
 			return
 		case <-tick.C:

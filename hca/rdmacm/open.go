@@ -44,7 +44,7 @@ func (s *Service) Open(t *uverbs.Syscall, _ string) {
 		return
 	}
 	defer unix.Close(slave)
-	f := &file{svc: s, key: key, tty: tty, done: make(chan struct{}), kick: make(chan struct{}, 1)}
+	f := &file{svc: s, key: key, tty: tty, done: make(chan struct{}), quit: make(chan struct{}), kick: make(chan struct{}, 1)}
 	full := false
 	s.cfg.Do(func() {
 		if full = s.closed || len(s.files) >= s.cfg.Limits.Files; !full {
