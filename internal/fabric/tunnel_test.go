@@ -1,11 +1,13 @@
 package fabric
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
 	"cnuas/internal/sim"
 	"cnuas/internal/topology"
+	"cnuas/internal/tunnel"
 	"cnuas/internal/tunnel/datagram"
 	"cnuas/internal/wire/mad"
 )
@@ -20,6 +22,7 @@ func TestOverTunnel(t *testing.T) {
 	t.Run("SpineCablePulled", TestSpineCablePulled)
 	t.Run("StandbyTakesOver", TestStandbyTakesOver)
 	t.Run("ImportedFabric", TestImportedFabric)
+	t.Run("SpinePulledUnderTraffic", TestIBSpinePulledUnderTraffic)
 }
 
 // A subnet comes up over tunnels that lose, and its routes are those of a good
@@ -136,5 +139,51 @@ func TestTunnelFaults(t *testing.T) {
 		if !until(f, 5*sim.Second, func() bool { return f.ib[l.A.Name].State() == mad.PortActive }) {
 			t.Error("not up again")
 		}
+	}
+}
+
+// RC over tunnels that lose: every byte arrives, sent again where need be, and
+// the tunnels' losses are the ports' symbol errors.
+func TestRCOverBadTunnels(t *testing.T) {
+	defer func() { tunnelled = false }()
+	tunnelled = true
+	for _, c := range []struct {
+		name string
+		f    datagram.Faults
+	}{
+		{"perfect", datagram.Faults{Delay: 5 * sim.Microsecond}},
+		{"0.1 %", datagram.Faults{Delay: 5 * sim.Microsecond, Loss: .001}},
+		{"5 %", datagram.Faults{Delay: 5 * sim.Microsecond, Loss: .05}},
+		{"bursts", datagram.Faults{Delay: 5 * sim.Microsecond, Loss: .001, Burst: 12}},
+		{"repeated and spoilt", datagram.Faults{Delay: 5 * sim.Microsecond, Repeat: .05, Spoil: .005}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &world{t: t, f: buildIB(t, load(t, "ib-fat-tree"), Options{})}
+			w.f.tunnels.net.Faults.Delay = c.f.Delay
+			bringUp(t, w.f)
+			for i := range 4 {
+				w.addIB(fmt.Sprintf("h%d", i+1), fmt.Sprintf("h%d", i+5), 16, 65536, 0)
+			}
+			w.f.tunnels.net.Faults = c.f
+			w.start()
+			if !until(w.f, 60*sim.Second, w.finished) {
+				t.Fatal("not done in a minute")
+			}
+			w.f.tunnels.net.Faults = datagram.Faults{}
+			w.finish(sim.Second)
+			var errors, lost, again uint64
+			for _, x := range w.f.tunnels.end {
+				errors += x.Port().Counters().SymbolErrors
+				lost += x.Stats.Lost + x.Stats.Drops[tunnel.DropPacket]
+			}
+			for _, fl := range w.flows {
+				again += fl.from.Context.Device().Counters().Retransmitted
+			}
+			bad := c.f.Loss+c.f.Spoil > 0
+			if errors > lost || (errors > 0) != bad || (again > 0) != bad {
+				t.Errorf("%d datagrams lost, %d symbol errors, %d packets sent again", lost, errors, again)
+			}
+			t.Logf("%d of %d datagrams lost, %d symbol errors, %d packets sent again", lost, w.f.tunnels.net.Sent, errors, again)
+		})
 	}
 }
