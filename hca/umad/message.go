@@ -87,11 +87,12 @@ func (f *file) write(b []byte) {
 		m.Timeout = sim.Time(min(ms, maxTimeout)) * sim.Millisecond
 	}
 	m.Retries = int(min(le.Uint32(b[offRetries:]), 1024))
-	if len(m.Data) < madLen { // a short one is filled up with zeros
-		m.Data = append(make([]byte, 0, madLen), m.Data...)
-		if !a.Registration().RMPP || !m.Packet().Class().HasRMPP() || !mad.RMPP(m.Data).Active() {
-			m.Data = m.Data[:madLen]
-		}
+	switch {
+	case a.Registration().RMPP && m.Packet().Class().HasRMPP() && mad.RMPP(m.Data).Flags()&mad.RMPPActive != 0:
+		// Programs set the flag and leave the rest of the header to the kernel.
+		m.Data[24], m.Data[25] = mad.RMPPVersion, byte(mad.RMPPData)
+	case len(m.Data) < madLen: // filled up with zeros
+		m.Data = append(make([]byte, 0, madLen), m.Data...)[:madLen]
 	}
 	if err := a.Send(&m); err != nil {
 		f.refuse(b, h, sendErrno(err))
