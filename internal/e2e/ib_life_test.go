@@ -89,6 +89,12 @@ func TestIBWithoutSubnetManager(t *testing.T) {
 	if out := l.cnuas("sm", "status", "--fabric", l.name); !strings.Contains(out, "paths: ok") || !strings.Contains(out, "credit loops: none") {
 		t.Errorf("sm status: %s", out)
 	}
+	out := l.cnuas("status", "--json", l.name)
+	for _, key := range []string{`"ib_ports"`, `"phys_state": "linkup"`, `"wait_secs"`, `"waiting_vls"`, `"held_bytes"`, `"subnet_managers"`, `"engine": "updn"`, `"type": "IB"`, `"mode": "ib"`} {
+		if !strings.Contains(out, key) {
+			t.Errorf("status --json lacks %s", key)
+		}
+	}
 	for _, bad := range []struct {
 		args []string
 		want string

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"fmt"
 	"reflect"
 
 	"cnuas/internal/sim"
@@ -51,7 +52,10 @@ func (s *SubnetManager) status(verify bool) status.SM {
 	for _, e := range x.Errors {
 		r.Notes = append(r.Notes, e.Text)
 	}
-	v := reflect.ValueOf(s.sa.Stats())
+	a := s.sa.Stats()
+	r.Lines = append(r.Lines, fmt.Sprintf("administration: %d requests, %d of them refused, %d records in answers; %d groups with %d members, %d services, %d subscribers",
+		a.Requests, a.Errors, a.Records, a.Groups, a.Members, a.Services, a.Subscribers))
+	v := reflect.ValueOf(a)
 	for i := range v.NumField() {
 		n := uint64(0)
 		if f := v.Field(i); f.CanUint() {
