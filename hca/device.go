@@ -174,16 +174,24 @@ func (d *Device) SetIsSM(on bool) {
 // SetGID sets an entry of the GID table: index 0 is the link-local GID, 1 the
 // IPv4-mapped one. An index outside the table is ignored.
 func (d *Device) SetGID(index int, g GIDEntry) {
-	if index < 0 || index >= MaxGIDs || d.gids[index] == g {
+	if index < 0 || index >= MaxGIDs || !d.setGID(index, g) {
 		return
+	}
+	d.enter()
+	d.broadcast(Event{Type: EventGIDChange, Port: 1})
+	d.leave()
+}
+
+// setGID is SetGID without the event. It reports whether the entry was another.
+func (d *Device) setGID(index int, g GIDEntry) bool {
+	if d.gids[index] == g {
+		return false
 	}
 	d.gids[index] = g
 	for d.nGID = MaxGIDs; d.nGID > 0 && !d.gids[d.nGID-1].Valid; {
 		d.nGID--
 	}
-	d.enter()
-	d.broadcast(Event{Type: EventGIDChange, Port: 1})
-	d.leave()
+	return true
 }
 
 // GIDs returns the GID table. The caller does not change it.

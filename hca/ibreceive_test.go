@@ -146,7 +146,9 @@ func TestIBPKeyIndex(t *testing.T) {
 func TestIBAddresses(t *testing.T) {
 	own, peerGID := wire.MakeGID(wire.DefaultGIDPrefix, 0x101), wire.MakeGID(wire.DefaultGIDPrefix, 0x900)
 	other := wire.MakeGID(0xfec0000000000001, 0x101)
-	global := func(a *hca.QPAttr) { a.AV.Global, a.AV.DGID, a.AV.SGIDIndex, a.AV.HopLimit = true, hca.GID(peerGID), 0, 1 }
+	global := func(a *hca.QPAttr) {
+		a.AV.Global, a.AV.DGID, a.AV.SGIDIndex, a.AV.HopLimit = true, hca.GID(peerGID), 0, 1
+	}
 	grh := func(src, dst wire.GID) func(*peer) {
 		return func(p *peer) { p.ib.grh = &wire.GRHFields{HopLmt: 1, SGID: src, DGID: dst} }
 	}

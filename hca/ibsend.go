@@ -126,9 +126,15 @@ func (d *Device) refreshLoops() {
 
 // syncGIDs fills the GID table from the port: its prefix with each GUID.
 func (d *Device) syncGIDs() {
+	news := false
 	for i, g := range d.ib.port.GUIDs() {
-		if i < MaxGIDs {
-			d.SetGID(i, GIDEntry{GID: GID(wire.MakeGID(d.ib.port.Prefix(), g)), Valid: g != 0})
+		var e GIDEntry
+		if g != 0 {
+			e = GIDEntry{GID: GID(wire.MakeGID(d.ib.port.Prefix(), g)), Valid: true}
 		}
+		news = i < MaxGIDs && d.setGID(i, e) || news
+	}
+	if news {
+		d.broadcast(Event{Type: EventGIDChange, Port: 1})
 	}
 }

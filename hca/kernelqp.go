@@ -20,9 +20,10 @@ type Datagram struct {
 type DatagramQP struct {
 	q       QP
 	receive func(*Datagram)
+	in      Datagram // what receive is given
 }
 
-// OpenDatagram makes a queue pair that receives what comes with qkey, from the
+// OpenDatagram makes a queue pair that receives what comes with qkey, from that
 // moment on. receive gets what is valid during the call; it may send.
 func (d *Device) OpenDatagram(qkey uint32, receive func(*Datagram)) (*DatagramQP, error) {
 	k := &DatagramQP{receive: receive}
@@ -95,7 +96,8 @@ func (k *DatagramQP) deliver(p *request, f *frame.Frame, l3 int) {
 		d.drop(DropQKey)
 		return
 	}
-	m := Datagram{Data: p.pay}
+	m := &k.in
+	*m = Datagram{Data: p.pay}
 	m.Addr.QPN, m.Addr.QKey, m.Addr.PKeyIndex = h.SrcQP(), h.QKey(), k.q.attr.PKeyIndex
 	d.sender(&m.Addr, f, l3)
 	m.GRHPresent = m.Addr.GRH
@@ -105,5 +107,6 @@ func (k *DatagramQP) deliver(p *request, f *frame.Frame, l3 int) {
 		m.ToGroup = g.IsMulticast()
 	}
 	d.ctr.RxDatagrams++
-	k.receive(&m)
+	k.receive(m)
+	m.Data = nil
 }

@@ -56,13 +56,16 @@ func (p *Port) SetPKeyBlock(block int, a *mad.PKeyTable) bool {
 
 // passes tells whether partition enforcement lets a packet through: it has no
 // P_Key, or one of the port's. SMPs and GMPs to QP0 are not checked (IBTA
-// vol. 1 §18.2.4.2).
-func (p *Port) passes(f *frame.Frame) bool {
+// vol. 1 §18.2.4.2). Subnet managers give a switch port the table of the end
+// behind it: a packet that comes from there with a limited membership is what
+// the table says that it may send, and meets full members only at its receiver.
+func (p *Port) passes(f *frame.Frame, in bool) bool {
 	m := &f.Meta.IB
 	if m.BTH == 0 || m.Flags&frame.IBSMP != 0 {
 		return true
 	}
-	return p.HasPKey(wire.BTH(f.Data[m.BTH:]).PKey())
+	k := wire.BTH(f.Data[m.BTH:]).PKey()
+	return p.HasPKey(k) || in && k&^pkeyFull != 0 && slices.Contains(p.pkeys, k)
 }
 
 // BadPKey is what a notice tells of the last packet that enforcement refused

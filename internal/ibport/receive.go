@@ -61,7 +61,7 @@ func (p *Port) Receive(_ int, f *frame.Frame) {
 		p.to(mad.PortActive)
 		p.kick()
 	}
-	if p.set.pkeyIn && !p.passes(f) {
+	if p.set.pkeyIn && !p.passes(f, true) {
 		p.count.rcvConstraint++
 		p.refuse(f)
 		p.Release(f)

@@ -30,7 +30,7 @@ func (p *Port) Accepts(f *frame.Frame) bool {
 	case f.Len > p.maxLen:
 		p.count.tooLong++
 		return false
-	case p.set.pkeyOut && !p.passes(f):
+	case p.set.pkeyOut && !p.passes(f, false):
 		p.count.xmitConstraint++
 		p.refuse(f)
 		return false

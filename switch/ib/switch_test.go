@@ -256,6 +256,13 @@ func TestPartitions(t *testing.T) {
 	if s.Agent().Count.Traps != 3 {
 		t.Errorf("%d traps", s.Agent().Count.Traps)
 	}
+	// The port has the table of the end behind it, a limited member of partition
+	// 1: what that sends as such goes on, to full members.
+	s.Port(1).SetPKeyBlock(0, &mad.PKeyTable{PKey: [32]uint16{0x0001}})
+	send(0x0001)
+	if in, out := s.Port(1).Counters().RcvConstraint, s.Port(2).Counters().XmitPkts; in != 1 || out != 4 {
+		t.Errorf("limited member: %d refused, %d sent", in, out)
+	}
 	n.done()
 }
 
