@@ -156,6 +156,10 @@ func (d *Daemon) build() error {
 	for i, n := range d.fab.Nodes() {
 		cfgs[i] = nodeConfig(n, d.journal.Marker().Token)
 	}
+	if err := d.fab.StartIPoIB(); err != nil {
+		return err
+	}
+	ipoibTAPs(d.fab, cfgs)
 	managementTAPs(d.spec().Management, cfgs)
 	kernels, err := host.NewNodes(d.journal, cfgs)
 	if err != nil {
@@ -168,6 +172,9 @@ func (d *Daemon) build() error {
 		if err := n.attach(d); err != nil {
 			return err
 		}
+	}
+	if err := d.attachIPoIB(); err != nil {
+		return err
 	}
 	if err := d.attachManagement(); err != nil {
 		return err
@@ -278,12 +285,14 @@ func (d *Daemon) node(name string) *node {
 func (d *Daemon) status() *status.Fabric {
 	act := d.closeSpan()
 	rings := d.rings()
+	lostIPoIB := d.lostIPoIB()
 	var s *status.Fabric
 	var broken []string
 	d.loop.Do(func() {
 		s = d.fab.Snapshot()
 		d.tellTunnels(s)
 		broken = d.fab.Check()
+		lostIPoIB(s)
 		for i, n := range d.nodes {
 			for j, p := range n.ports {
 				rings[i][j].TxDropped = p.kernel.ringLoss(rings[i][j].TxDropped)

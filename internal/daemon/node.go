@@ -28,6 +28,7 @@ type node struct {
 	ports  []*port                // Ethernet
 	macs   []*port                // by verbs device: who finds its next hops; nil for InfiniBand
 	mgmt   *management            // nil: not on the management network
+	ipoib  []*ipoibDev            // in the order of InfiniBand ports
 	verbs  *uverbs.Node           // of stacks without a kernel's part
 	cm     *rdmacm.Service        // of the same
 	kernel *kernelRDMA            // of the others

@@ -31,15 +31,11 @@ type kernel struct {
 	tmp  []byte // where a frame in pieces is put together
 
 	unwritten uint64 // frames that the kernel did not take
-
-	// What the kernel drops while its link is down is no loss at the ring.
-	down    bool
-	atDown  uint64 // its counter when the link went down
-	excused uint64 // counted in earlier times without link
+	ring
 }
 
 func newKernel(t *host.TAP, i *fabric.Interface, f *fabric.Fabric, l *realtime.Loop) *kernel {
-	k := &kernel{tap: t, nic: i.NIC(), pool: f.Pool, loop: l, tmp: make([]byte, 0, t.MTU()+64)}
+	k := &kernel{tap: t, nic: i.NIC(), pool: f.Pool, loop: l, tmp: make([]byte, 0, t.MTU()+64), ring: ring{dev: t}}
 	k.nic.SetHost(k)
 	return k
 }
@@ -118,32 +114,7 @@ func (k *kernel) write(f *frame.Frame) bool {
 func (k *kernel) Resume() { k.loop.EnableFD(k.tap.FD(), true) }
 
 // LinkChanged implements nic.Host: the kernel sees the carrier.
-func (k *kernel) LinkChanged(up bool) {
-	dropped := k.dropped()
-	if up && k.down {
-		k.excused += dropped - k.atDown
-	}
-	k.down, k.atDown = !up, dropped
-	k.tap.Carrier(up)
-}
-
-// dropped is the kernel's own counter of frames that it lost before the NIC.
-func (k *kernel) dropped() uint64 {
-	s, err := k.tap.Kernel()
-	if err != nil {
-		return k.atDown
-	}
-	return s.Lost()
-}
-
-// ringLoss turns a reading of that counter into what was lost with a link.
-func (k *kernel) ringLoss(dropped uint64) uint64 {
-	lost := dropped - k.excused
-	if k.down {
-		lost -= dropped - k.atDown
-	}
-	return lost
-}
+func (k *kernel) LinkChanged(up bool) { k.carrier(up) }
 
 // toHCA tells whether a received frame will be taken by the node's HCA, so
 // that the kernel would not see it.

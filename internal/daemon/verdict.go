@@ -138,6 +138,7 @@ func judge(s *status.Fabric, a activity, broken []string) {
 		}
 	}
 	v.Reasons = append(v.Reasons, judgeManagement(s)...)
+	v.Reasons = append(v.Reasons, judgeIPoIB(s)...)
 	if t := s.Tunnels; t != nil && t.Overflow+t.Unsent > 0 {
 		v.Reasons = append(v.Reasons, fmt.Sprintf("%d datagrams of tunnels were dropped by the kernel and %d not sent: symbol errors that no fault asked for", t.Overflow, t.Unsent))
 	}

@@ -2,8 +2,10 @@ package fabric
 
 import (
 	"fmt"
+	"reflect"
 
 	"cnuas/internal/ipoib"
+	"cnuas/internal/status"
 	"cnuas/internal/topology"
 )
 
@@ -34,3 +36,31 @@ func (f *Fabric) StartIPoIB() error {
 
 // IPoIB is the IP interface on the port; nil if there is none.
 func (p *IBPort) IPoIB() *ipoib.Interface { return p.ipoib }
+
+// snapshotIPoIB adds the IPoIB interfaces to their nodes.
+func (f *Fabric) snapshotIPoIB(s *status.Fabric) {
+	for k, n := range f.nodes {
+		for _, p := range n.ibs {
+			i := p.ipoib
+			if i == nil {
+				continue
+			}
+			c := i.Counters()
+			x := status.IPoIB{Name: i.Name(), State: "down", Address: i.Addr().String(), MTU: i.MTU(), MLID: int(i.MLID()),
+				Groups: i.Groups(), Neighbours: i.Neighbours(), Counters: map[string]uint64{}, Ring: status.Ring{RxDropped: c.NotTaken}}
+			if i.Running() {
+				x.State = "up"
+			}
+			for _, a := range i.Addrs() {
+				x.Addresses = append(x.Addresses, a.String())
+			}
+			v := reflect.ValueOf(c)
+			for j := range v.NumField() {
+				if u := v.Field(j).Uint(); u != 0 {
+					x.Counters[snake(v.Type().Field(j).Name)] = u
+				}
+			}
+			s.Nodes[k].IPoIB = append(s.Nodes[k].IPoIB, x)
+		}
+	}
+}

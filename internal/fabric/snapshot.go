@@ -34,6 +34,7 @@ func (f *Fabric) Snapshot() *status.Fabric {
 		s.Nodes = append(s.Nodes, sn)
 	}
 	f.snapshotManagement(s)
+	f.snapshotIPoIB(s)
 	for _, sw := range f.switches {
 		s.Switches = append(s.Switches, sw.snapshot())
 	}

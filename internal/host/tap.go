@@ -20,11 +20,16 @@ const (
 // TAPConfig describes a node's interface.
 type TAPConfig struct {
 	Name string  // such as eth0
-	MAC  [6]byte // unicast
+	MAC  [6]byte // unicast; not used with Layer3
 	MTU  int     // MinMTU to MaxMTU; 0 for 1500
 
 	Addrs  []netip.Prefix // addresses with their on-link prefix
 	Routes []Route
+
+	// Layer3 makes a tun device: packets have no Ethernet header and neighbours
+	// are not resolved by the kernel. It has no link-local address of its own:
+	// the one in Addrs counts.
+	Layer3 bool
 
 	// Index is the interface index to take, 1 or more; 0 leaves it to the
 	// kernel, which counts from 2 in each namespace.
@@ -99,7 +104,7 @@ func (t *TAP) check() error {
 	if c.MTU < MinMTU || c.MTU > MaxMTU {
 		return t.wrap(fmt.Errorf("mtu %d is not in %d to %d", c.MTU, MinMTU, MaxMTU))
 	}
-	if c.MAC[0]&1 != 0 || c.MAC == [6]byte{} {
+	if !c.Layer3 && (c.MAC[0]&1 != 0 || c.MAC == [6]byte{}) {
 		return t.wrap(fmt.Errorf("%v is not the address of one station (IEEE 802 clause 8.2)", net.HardwareAddr(c.MAC[:])))
 	}
 	if _, err := t.ns.nl.LinkByName(c.Name); err == nil {
@@ -138,6 +143,19 @@ func (t *TAP) Backpressure() bool { return t.bp }
 // what the kernel put there itself ("fq_codel") if it cannot be had. fq_codel
 // drops frames that wait long, as they do while a port is paused.
 func (t *TAP) Qdisc() string { return t.qdisc }
+
+// SetMTU changes the interface's MTU. It may take a while: do not call it on
+// the thread that reads.
+func (t *TAP) SetMTU(mtu int) error {
+	l, err := t.ns.nl.LinkByIndex(t.index)
+	if err == nil {
+		err = t.ns.nl.LinkSetMTU(l, mtu)
+	}
+	if err != nil {
+		return t.wrap(fmt.Errorf("set mtu %d: %w", mtu, err))
+	}
+	return nil
+}
 
 // Close destroys the interface. Stop polling it first.
 func (t *TAP) Close() error {

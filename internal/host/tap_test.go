@@ -276,3 +276,59 @@ func TestIdleNodeIsSilent(t *testing.T) {
 		t.Errorf("%d frames, the first %x", len(kinds), kinds[0])
 	}
 }
+
+// TestLayer3: a tun device has packets without Ethernet headers, no address of
+// its own but those it was given, and an MTU that can be changed.
+func TestLayer3(t *testing.T) {
+	simtest.Root(t)
+	n := newNS(t, "tun")
+	x := newTAP(t, n, TAPConfig{Name: "ib0", Layer3: true, MTU: 4092, Addrs: []netip.Prefix{
+		netip.MustParsePrefix("10.9.1.1/24"), netip.MustParsePrefix("fd00:9::1/64"), netip.MustParsePrefix("fe80::200:b00:0:101/64")}})
+	addr := command(t, "ip", "-n", n.Name(), "addr", "show", "ib0")
+	for _, want := range []string{"10.9.1.1/24", "fd00:9::1/64", "fe80::200:b00:0:101/64", "link/none", "NOARP"} {
+		if !strings.Contains(addr, want) {
+			t.Errorf("no %q in\n%s", want, addr)
+		}
+	}
+	if strings.Count(addr, "fe80::") != 1 {
+		t.Errorf("the kernel made up an address:\n%s", addr)
+	}
+	if err := x.SetMTU(2044); err != nil {
+		t.Fatal(err)
+	}
+	if out := command(t, "ip", "-n", n.Name(), "link", "show", "ib0"); !strings.Contains(out, "mtu 2044") {
+		t.Errorf("mtu:\n%s", out)
+	}
+	ping := exec.Command("ip", "netns", "exec", n.Name(), "ping", "-c", "1", "-W", "1", "-s", "1000", "10.9.1.2")
+	if err := ping.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer ping.Wait()
+	b := make([]byte, 4200)
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		k, err := x.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k == 0 || b[0]>>4 != 4 || b[9] != 1 {
+			continue // reports of multicast groups
+		}
+		if k != 1028 || !bytes.Equal(b[16:20], []byte{10, 9, 1, 2}) {
+			t.Errorf("read % x", b[:k])
+		}
+		// The echo reply goes back the same way.
+		copy(b[12:20], []byte{10, 9, 1, 2, 10, 9, 1, 1})
+		b[20] = 0
+		sum := uint32(b[22])<<8 + uint32(b[23]) + 0x0800
+		sum = sum&0xffff + sum>>16
+		b[22], b[23] = byte(sum>>8), byte(sum)
+		if !x.Write(b[:k]) {
+			t.Errorf("not written: %+v", x.Counters())
+		}
+		if err := ping.Wait(); err != nil {
+			t.Errorf("ping: %v", err)
+		}
+		return
+	}
+	t.Error("no packet came")
+}

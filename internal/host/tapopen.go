@@ -70,6 +70,9 @@ func (t *TAP) create(persistent bool) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	cfg := water.Config{DeviceType: water.TAP}
+	if t.cfg.Layer3 {
+		cfg.DeviceType = water.TUN
+	}
 	cfg.Name, cfg.Persist = t.cfg.Name, persistent
 	w, err := water.New(cfg)
 	if err != nil {
@@ -102,6 +105,14 @@ func (t *TAP) create(persistent bool) error {
 	return unix.SetNonblock(t.fd, true)
 }
 
+// kind is the flag of the device's layer.
+func (t *TAP) kind() uint16 {
+	if t.cfg.Layer3 {
+		return unix.IFF_TUN
+	}
+	return unix.IFF_TAP
+}
+
 // reserve makes the interface with its index, which water cannot ask for, so
 // that it survives the descriptor; what attaches to it next ends that.
 func (t *TAP) reserve() error {
@@ -117,7 +128,7 @@ func (t *TAP) reserve() error {
 	if err != nil {
 		return err
 	}
-	req.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+	req.SetUint16(t.kind() | unix.IFF_NO_PI)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
 		return fmt.Errorf("create with index %d: %w%s", t.cfg.Index, err, remedy(err))
 	}
@@ -138,7 +149,7 @@ func (t *TAP) attach() error {
 		t.fd = -1
 		return fmt.Errorf("open /dev/net/tun: %w", err)
 	}
-	req.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | iffBackpressure)
+	req.SetUint16(t.kind() | unix.IFF_NO_PI | iffBackpressure)
 	if err = unix.IoctlIfreq(t.fd, unix.TUNSETIFF, req); err != nil {
 		return fmt.Errorf("attach: %w%s", err, remedy(err))
 	}

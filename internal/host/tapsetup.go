@@ -18,7 +18,11 @@ func (t *TAP) setup() error {
 		return fmt.Errorf("find: %w", err)
 	}
 	t.index = l.Attrs().Index
-	if err := nl.LinkSetHardwareAddr(l, t.cfg.MAC[:]); err != nil {
+	if t.cfg.Layer3 {
+		if err := t.ns.In(t.noLinkLocal); err != nil {
+			return err
+		}
+	} else if err := nl.LinkSetHardwareAddr(l, t.cfg.MAC[:]); err != nil {
 		return fmt.Errorf("set address %v: %w", net.HardwareAddr(t.cfg.MAC[:]), err)
 	}
 	if err := nl.LinkSetMTU(l, t.cfg.MTU); err != nil {
@@ -46,6 +50,12 @@ func (t *TAP) setup() error {
 		}
 	}
 	return nil
+}
+
+// noLinkLocal keeps the kernel from making up a random link-local address, as it
+// does for a tun device: mode 1, IN6_ADDR_GEN_MODE_NONE.
+func (t *TAP) noLinkLocal() error {
+	return sysctl("net/ipv6/conf/"+t.cfg.Name+"/addr_gen_mode", "1")
 }
 
 // setQueue sets the length of the ring between kernel and fabric. Some kernels

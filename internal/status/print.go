@@ -25,6 +25,7 @@ func (f *Fabric) Print(w io.Writer) {
 	f.printPorts(w)
 	f.printIB(w)
 	f.printManagement(w)
+	f.printIPoIB(w)
 	f.printTunnels(w)
 	f.printRDMA(w)
 	f.printFlowControl(w)

@@ -116,6 +116,7 @@ type Node struct {
 	IBPorts    []IBPort    `json:"ib_ports,omitempty"`
 	Programs   int         `json:"programs"` // running under exec
 	Management *Management `json:"management,omitempty"`
+	IPoIB      []IPoIB     `json:"ipoib,omitempty"`
 }
 
 // Management is a node's port on the management network, which is no part of
@@ -130,6 +131,22 @@ type Management struct {
 	RxFrames uint64 `json:"rx_frames"`
 	RxBytes  uint64 `json:"rx_bytes"`
 	Ring     Ring   `json:"kernel_ring"`
+}
+
+// IPoIB is an IP interface on an InfiniBand port (RFC 4391).
+type IPoIB struct {
+	Name       string   `json:"name"`  // "h1:ib0"
+	State      string   `json:"state"` // "up": the broadcast group is joined; "down"
+	Address    string   `json:"link_address"`
+	MTU        int      `json:"mtu"`
+	Addresses  []string `json:"addresses"`
+	MLID       int      `json:"broadcast_mlid"` // 0: not joined
+	Groups     int      `json:"groups"`         // joined
+	Neighbours int      `json:"neighbours"`
+	Ring       Ring     `json:"kernel_ring"`
+	// Counters by name, only those above zero; tx_* but tx_packets and tx_bytes
+	// are packets of the kernel's that were dropped, and why.
+	Counters map[string]uint64 `json:"counters"`
 }
 
 // IBPort is an InfiniBand port of a node, with the RDMA device that it is.
