@@ -17,12 +17,13 @@ const smForms = `one of
   cnuas sm start NODE[:PORT] [--engine minhop|updn|ftree|dfsssp] [--priority N] [--lmc N] [--sweep 10s] [--qos] [--partitions FILE] [--poll 10s] [--max-smps N]
   cnuas sm stop NODE[:PORT]
   cnuas sm sweep [NODE[:PORT]]
-  cnuas sm status [--json]`
+  cnuas sm status [--json] [--verify]`
 
 func (a *app) sm(args []string) error {
 	fs := flag.NewFlagSet("sm", flag.ContinueOnError)
 	fabric := fs.String("fabric", "", "name of the fabric, if several are up")
 	asJSON := fs.Bool("json", false, "status: print JSON")
+	verify := fs.Bool("verify", false, "status: follow every path of the tables in large subnets too, which holds the fabric up for a while")
 	engine := fs.String("engine", "", "start: routing engine: minhop, updn, ftree or dfsssp")
 	priority := fs.Int("priority", 0, "start: 0 to 15; the highest becomes master")
 	lmc := fs.Int("lmc", 0, "start: 2^lmc LIDs for each port, 0 to 7")
@@ -38,7 +39,7 @@ func (a *app) sm(args []string) error {
 	if len(pos) == 0 {
 		return usageError("say what: %s", smForms)
 	}
-	req := daemon.SMArgs{Action: pos[0], Poll: *poll, MaxSMPs: *smps}
+	req := daemon.SMArgs{Action: pos[0], Poll: *poll, MaxSMPs: *smps, Verify: *verify}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	switch {
@@ -49,7 +50,8 @@ func (a *app) sm(args []string) error {
 		return usageError("%q is not understood; %s", strings.Join(pos, " "), smForms)
 	}
 	for name := range given {
-		ok := name == "fabric" || pos[0] == "start" && name != "json" || pos[0] == "status" && name == "json"
+		look := name == "json" || name == "verify"
+		ok := name == "fabric" || pos[0] == "start" && !look || pos[0] == "status" && look
 		if !ok {
 			return usageError("--%s does not go with sm %s; %s", name, pos[0], smForms)
 		}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"cnuas/internal/fabric"
@@ -27,6 +28,7 @@ type SMArgs struct {
 	Partitions *string        `json:"partitions,omitempty"` // text of a partition file
 	Poll       time.Duration  `json:"poll,omitempty"`       // simulated time; 0: the default
 	MaxSMPs    int            `json:"max_smps,omitempty"`   // 0: the default
+	Verify     bool           `json:"verify,omitempty"`     // status: follow every path, however many there are
 }
 
 // SMReply is the answer: a line about what was done, and the managers.
@@ -120,9 +122,17 @@ func (d *Daemon) sm(a SMArgs) (r SMReply, err error) {
 	default:
 		return r, fmt.Errorf("there is no %q of subnet managers; start, stop, sweep and status are", a.Action)
 	}
-	d.loop.Do(func() { r.Managers = d.fab.SMReport() })
+	most := verifyNodes
+	if a.Verify {
+		most = math.MaxInt
+	}
+	d.loop.Do(func() { r.Managers = d.fab.SMReport(most) })
 	return r, nil
 }
+
+// verifyNodes is the size of a subnet up to which status follows all paths
+// unasked.
+const verifyNodes = 500
 
 // subnetTime bounds how long a subnet manager's first sweep is waited for.
 const subnetTime = 20 * time.Second

@@ -31,7 +31,7 @@ func TestScaleIB(t *testing.T) {
 	built := time.Since(began) - parsed
 	m := f.sms[0].m
 	if !until(f, 100*sim.Second, func() bool { return m.Subnet() != nil && m.Status().Sweeping == "idle" }) {
-		t.Fatalf("not up:\n%s", strings.Join(f.SMReport()[0].Lines, "\n"))
+		t.Fatalf("not up:\n%s", strings.Join(f.SMReport(1 << 20)[0].Lines, "\n"))
 	}
 	up := time.Since(began) - parsed - built
 	x := m.Status()

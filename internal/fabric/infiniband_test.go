@@ -104,7 +104,7 @@ func (f *Fabric) tableIB() string {
 			fmt.Fprintf(&b, "  lft %d: %v\n", i, a.Port)
 		}
 	}
-	for _, m := range f.SMReport() {
+	for _, m := range f.SMReport(1 << 20) {
 		fmt.Fprintln(&b, strings.Join(m.Lines, "\n"))
 	}
 	return b.String()
