@@ -104,7 +104,7 @@ func (f *Fabric) addCAs(n *Node, o Options) error {
 
 func (f *Fabric) fillCAPort(c *hca.CAPortConfig, h *topology.HCA, o Options, name string, l *topology.Link) {
 	c.Config = hca.Config{Name: h.Device, GUID: uint64(h.GUID), KeySeed: keySeed(o.KeySeed, f.Spec.Seed, name)}
-	c.Port = ibPortConfig(l)
+	c.Port = IBPortConfig(l)
 	c.Port.Name, c.Port.CapMask, c.Port.PKeys = name, c.Port.CapMask|caCapabilities, caPKeys
 }
 
@@ -130,9 +130,9 @@ func ibSwitchConfig(s *topology.Spec, sw *topology.Switch) ib.Config {
 		Ports: sw.IB.NumPorts, LFTCap: sw.IB.LFTCap, MCastCap: sw.IB.MCastCap, EnhancedPort0: sw.IB.EnhancedPort0,
 		Each: make([]*ibport.Config, sw.IB.NumPorts),
 	}
-	c.Port = ibPortConfig(nil)
+	c.Port = IBPortConfig(nil)
 	for i, p := range sw.Ports {
-		pc := ibPortConfig(&s.Links[p.Link])
+		pc := IBPortConfig(&s.Links[p.Link])
 		c.Each[p.Number-1] = &pc
 		if i == 0 {
 			c.Port = pc
@@ -142,9 +142,9 @@ func ibSwitchConfig(s *topology.Spec, sw *topology.Switch) ib.Config {
 	return c
 }
 
-// ibPortConfig is what a port at a link can do: nothing above the link's width,
+// IBPortConfig is what a port at a link can do: nothing above the link's width,
 // speed, MTU and lanes. nil: no link.
-func ibPortConfig(l *topology.Link) ibport.Config {
+func IBPortConfig(l *topology.Link) ibport.Config {
 	x, delay := &topology.IBLink{Width: topology.DefaultIBWidth, Speed: topology.DefaultIBSpeed, MTU: topology.DefaultIBMTU, VLs: topology.DefaultIBVLs}, sim.Time(0)
 	if l != nil {
 		x, delay = l.IB, l.Delay

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"cnuas/internal/fabric"
 	"cnuas/internal/frame"
 	"cnuas/internal/ibport"
 	"cnuas/internal/realtime"
@@ -28,11 +29,6 @@ import (
 	"cnuas/internal/wire/mad"
 	"cnuas/switch/ib"
 )
-
-// BufferBytes is the receive buffer of each lane of a port behind a tunnel: all
-// the credits that flow control can grant (IBTA vol. 1 §7.9.4), since a datagram
-// takes longer than a cable.
-const BufferBytes = wire.FlowMaxCredit * wire.FlowBlock
 
 // Peer is where the neighbour of a port is. Without one a port waits to be
 // spoken to.
@@ -81,9 +77,6 @@ func (p *process) logf(format string, args ...any) {
 func Run(ctx context.Context, cfg Config, ready func(at netip.AddrPort)) (err error) {
 	if cfg.GUID == 0 {
 		cfg.GUID = GUIDOf(cfg.Name)
-	}
-	if cfg.Port.BufferBytes == 0 {
-		cfg.Port.BufferBytes = BufferBytes
 	}
 	p := &process{cfg: cfg}
 	if err := p.build(); err != nil {
@@ -152,7 +145,7 @@ func (p *process) build() (err error) {
 // join puts the ports behind the socket.
 func (p *process) join(e *sim.Engine, pool *frame.Pool, session uint32) (err error) {
 	c := tunnel.HubConfig{Session: session, Scale: p.loop.Scale(), Log: p.logf}
-	c.Heartbeat = sim.Time(float64(tunnel.DefaultHeartbeat) / c.Scale)
+	c.Heartbeat = fabric.TunnelHeartbeat(c.Scale)
 	if p.hub, err = tunnel.NewHub(e, pool, p.sock, c); err != nil {
 		return err
 	}
@@ -226,22 +219,8 @@ func drops(l []uint64) string {
 // PortConfig is the configuration of ports that do nothing above l. The error
 // says what in it does not exist.
 func PortConfig(l topology.IBLink) (c ibport.Config, err error) {
-	for _, w := range []mad.LinkWidth{mad.Width1X, mad.Width2X, mad.Width4X, mad.Width8X, mad.Width12X} {
-		if w.Lanes() <= l.Width && (w != mad.Width2X || l.Width == 2) {
-			c.Widths |= w
-		}
-	}
-	c.MTU, c.VLs = mad.MTUOf(l.MTU), mad.VL0
-	for c.VLs < mad.VL0to14 && c.VLs.Count() < l.VLs {
-		c.VLs++
-	}
-	speeds := []topology.Speed{topology.SDR, topology.DDR, topology.QDR}
-	exts := []topology.Speed{topology.FDR, topology.EDR, topology.HDR, topology.NDR}
-	if i := slices.Index(speeds, l.Speed); i >= 0 {
-		c.Speeds = 1<<(i+1) - 1
-	} else {
-		c.Speeds, c.SpeedsExt = mad.SpeedSDR|mad.SpeedDDR|mad.SpeedQDR, 1<<(slices.Index(exts, l.Speed)+1)-1
-	}
+	l.Tunnel = true
+	c = fabric.IBPortConfig(&topology.Link{IB: &l})
 	switch {
 	case !slices.Contains([]int{1, 2, 4, 8, 12}, l.Width):
 		err = fmt.Errorf("a width of %d: use 1, 2, 4, 8 or 12 lanes", l.Width)

@@ -108,7 +108,7 @@ func TestErrors(t *testing.T) {
 
 func TestPortConfig(t *testing.T) {
 	c, err := PortConfig(topology.IBLink{Width: 4, Speed: topology.HDR, MTU: 2048, VLs: 8})
-	if err != nil || c.Widths != mad.Width1X|mad.Width4X || c.SpeedsExt != 7 || c.Speeds != 7 || c.MTU != mad.MTU2048 || c.VLs.Count() != 8 {
+	if err != nil || c.Widths != mad.Width1X|mad.Width4X || c.SpeedsExt != 7 || c.CapMask2&mad.Cap2SpeedHDR == 0 || c.BufferBytes != 128<<10 || c.Speeds != 7 || c.MTU != mad.MTU2048 || c.VLs.Count() != 8 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for want, l := range map[string]topology.IBLink{
