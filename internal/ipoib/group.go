@@ -191,10 +191,10 @@ func (g *group) send(b []byte) {
 func (g *group) put(b []byte) {
 	g.used = true
 	r := &g.rec
-	g.i.transmit(&hca.Datagram{Data: b, Addr: hca.MADAddress{
+	g.i.transmit(b, hca.MADAddress{
 		QPN: multicastQPN, QKey: r.QKey, LID: r.MLID, SL: r.SL, GRH: true, GID: g.mgid,
 		FlowLabel: r.FlowLabel, TrafficClass: r.TClass, HopLimit: r.HopLimit,
-	}})
+	})
 }
 
 // multicastQPN is the destination of datagrams to a group (IBTA vol. 1 §10.5.1).

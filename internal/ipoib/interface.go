@@ -31,7 +31,8 @@ type Interface struct {
 	pkey  uint16 // of the groups: with the bit of full membership
 	gid   hca.GID
 	ctr   Counters
-	buf   [HeaderLen + 2048]byte // for messages of our own
+	buf   [HeaderLen + ndLen]byte // for messages of our own
+	out   hca.Datagram            // what is being sent
 
 	change  Change // that HandleEvent has to look at
 	ready   bool   // the port is active and a manager known

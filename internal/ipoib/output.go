@@ -99,8 +99,10 @@ func be32(b [4]byte) uint32 {
 }
 
 // transmit hands a datagram to the queue pair.
-func (i *Interface) transmit(d *hca.Datagram) {
-	if i.qp.Send(d) != nil {
+func (i *Interface) transmit(b []byte, to hca.MADAddress) {
+	i.out = hca.Datagram{Data: b, Addr: to}
+	if i.qp.Send(&i.out) != nil {
 		i.ctr.TxFailed++
 	}
+	i.out.Data = nil
 }

@@ -132,12 +132,12 @@ func (p *path) send(qpn uint32, b []byte) {
 func (p *path) put(qpn uint32, b []byte) {
 	p.used = true
 	r := &p.rec
-	d := hca.Datagram{Data: b, Addr: hca.MADAddress{QPN: qpn, QKey: p.i.broadcast.rec.QKey, LID: r.DLID, SL: r.SL}}
+	a := hca.MADAddress{QPN: qpn, QKey: p.i.broadcast.rec.QKey, LID: r.DLID, SL: r.SL}
 	if r.HopLimit > 1 { // through a router
-		d.Addr.GRH, d.Addr.GID = true, p.gid
-		d.Addr.FlowLabel, d.Addr.TrafficClass, d.Addr.HopLimit = r.FlowLabel, r.TClass, r.HopLimit
+		a.GRH, a.GID = true, p.gid
+		a.FlowLabel, a.TrafficClass, a.HopLimit = r.FlowLabel, r.TClass, r.HopLimit
 	}
-	p.i.transmit(&d)
+	p.i.transmit(b, a)
 }
 
 // moved looks at where a datagram of the port came from: a port whose LID has
