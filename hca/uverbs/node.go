@@ -75,6 +75,7 @@ func (n *Node) enter(s *session) error {
 		return fmt.Errorf("node %s: %w", n.cfg.Name, ErrClosed)
 	}
 	n.sessions[s] = struct{}{}
+	n.sysfs.active(n.activeLocked())
 	n.idle.Add(1)
 	return nil
 }
@@ -82,8 +83,20 @@ func (n *Node) enter(s *session) error {
 func (n *Node) leave(s *session) {
 	n.mu.Lock()
 	delete(n.sessions, s)
+	n.sysfs.active(n.activeLocked())
 	n.mu.Unlock()
 	n.idle.Done()
+}
+
+// activeLocked is how many there are that make counters move: contexts and, on
+// InfiniBand, where programs send MADs without one, sessions.
+func (n *Node) activeLocked() int {
+	for i := range n.cfg.Devices {
+		if n.cfg.Devices[i].HCA.IB() != nil {
+			return len(n.contexts) + len(n.sessions)
+		}
+	}
+	return len(n.contexts)
 }
 
 // remember makes the context known by its descriptor.
@@ -98,7 +111,7 @@ func (n *Node) remember(c *context) error {
 	}
 	c.sess.open++
 	n.contexts[c.file.id] = c
-	n.sysfs.active(len(n.contexts))
+	n.sysfs.active(n.activeLocked())
 	return nil
 }
 
@@ -109,7 +122,7 @@ func (n *Node) forget(c *context) {
 	if known {
 		delete(n.contexts, c.file.id)
 		c.sess.open--
-		n.sysfs.active(len(n.contexts))
+		n.sysfs.active(n.activeLocked())
 	}
 	n.mu.Unlock()
 	if known {

@@ -69,7 +69,9 @@ func (n *Node) Attach(conn *net.UnixConn) error {
 	defer n.leave(s)
 	var notes sync.WaitGroup
 	notes.Go(s.notify)
-	err = memfile.Acknowledge(conn)
+	if err = n.sysfs.current(); err == nil {
+		err = memfile.Acknowledge(conn)
+	}
 	if err == nil {
 		err = s.serve()
 	}

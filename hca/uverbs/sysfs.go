@@ -17,6 +17,7 @@ import (
 type sysfs struct {
 	node *Node
 
+	writing sync.Mutex // held during an update, so that the last one wins
 	mu      sync.Mutex
 	dir     string
 	written map[string]string
@@ -73,10 +74,11 @@ func (f *sysfs) poke() {
 	}
 }
 
-// active tells how many contexts the node has: counters move only with some.
-func (f *sysfs) active(contexts int) {
+// active tells how many users of the node's devices there are: counters move
+// only with some.
+func (f *sysfs) active(users int) {
 	f.mu.Lock()
-	f.busy = contexts > 0
+	f.busy = users > 0
 	f.mu.Unlock()
 	f.poke()
 }
@@ -117,8 +119,21 @@ func (f *sysfs) close() {
 	})
 }
 
+// current has the files written now, for a program that is about to start.
+func (f *sysfs) current() error {
+	f.mu.Lock()
+	ready := f.dir != "" && !f.closed
+	f.mu.Unlock()
+	if !ready {
+		return nil
+	}
+	return f.update()
+}
+
 // update writes the files whose contents have changed.
 func (f *sysfs) update() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	n := f.node
 	states := make([]portState, len(n.cfg.Devices))
 	files := files{}
@@ -243,6 +258,9 @@ func (f *files) tables(p string, s *portState, gidType, netdev string) {
 		f.add(p+"pkeys/"+strconv.Itoa(i), fmt.Sprintf("0x%04x", k))
 	}
 	for i, g := range s.gids {
+		if !g.Valid {
+			g.GID = hca.GID{}
+		}
 		f.add(p+"gids/"+strconv.Itoa(i), gidText(g.GID))
 		if g.Valid {
 			f.add(p+"gid_attrs/types/"+strconv.Itoa(i), gidType)
