@@ -174,7 +174,7 @@ func TestIBCapture(t *testing.T) {
 	if err := c.wait(t, 10*time.Second); err != nil {
 		t.Fatalf("capture: %v\n%s", err, c.out.String())
 	}
-	rows := fields(t, file, "infiniband.mad", "frame.interface_name", "infiniband.lrh.vl", "infiniband.bth.destqp", "infiniband.mad.mgmtclass", "infiniband.mad.method", "infiniband.mad.attributeid")
+	rows := fields(t, file, "infiniband.mad && infiniband.lrh.vl == 15", "frame.interface_name", "infiniband.lrh.vl", "infiniband.bth.destqp", "infiniband.mad.mgmtclass", "infiniband.mad.method", "infiniband.mad.attributeid")
 	seen := map[string]int{}
 	for _, r := range rows {
 		if r[1] != "0x0f" || r[2] != "0x000000" || r[3] != "0x81" {
