@@ -70,6 +70,8 @@ func runVM(ctx context.Context, cfg Config, arg string, v vm.Config, ready func(
 	if err := j.Plan(names...); err != nil {
 		return err
 	}
+	// The names are taken; nobody has to wait until the VM has booted.
+	unlock()
 	if l.vm, err = vm.Start(ctx, v); err != nil {
 		return err
 	}
@@ -85,7 +87,6 @@ func runVM(ctx context.Context, cfg Config, arg string, v vm.Config, ready func(
 	l.register(srv)
 	fail := make(chan error, 1)
 	go func() { fail <- srv.Serve() }()
-	unlock()
 	ready(&Ready{Seconds: time.Since(began).Seconds()})
 	select {
 	case <-ctx.Done():

@@ -3,6 +3,8 @@ package seccomp
 import (
 	"errors"
 	"fmt"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNotSupported is wrapped by errors about features that the kernel lacks.
@@ -40,8 +42,12 @@ type FeatureError struct {
 	Err     error
 }
 
-// Error names the feature and the version that has it.
+// Error names the feature and the version that has it, unless the kernel has it
+// and only does not let this program use it.
 func (e *FeatureError) Error() string {
+	if errors.Is(e.Err, unix.EPERM) || errors.Is(e.Err, unix.EACCES) {
+		return fmt.Sprintf("%s: not permitted: use sudo, or ask who runs this container: %v", e.Feature, e.Err)
+	}
 	return fmt.Sprintf("%s: %v (needs Linux %s): %v", e.Feature, ErrNotSupported, e.Feature.Since(), e.Err)
 }
 

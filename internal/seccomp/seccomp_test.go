@@ -114,6 +114,11 @@ func TestFeatureError(t *testing.T) {
 	if !errors.Is(err, ErrNotSupported) || !errors.Is(err, unix.ENOTTY) || !strings.Contains(err.Error(), "Linux 6.6") {
 		t.Errorf("%v", err)
 	}
+	// A kernel that has it and says no is not too old.
+	err = &FeatureError{MountNamespace, unix.EPERM}
+	if !errors.Is(err, unix.EPERM) || strings.Contains(err.Error(), "needs Linux") || !strings.Contains(err.Error(), "sudo") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestCaller(t *testing.T) {

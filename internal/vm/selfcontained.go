@@ -15,7 +15,7 @@ var standard = []string{
 	"ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat", "ib_send_bw", "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat",
 	"rping", "udaddy", "ucmatose", "rdma_server", "rdma_client",
 	"cat", "ls", "grep", "sed", "sleep", "true", "false", "echo", "env", "id", "uname", "head", "tail", "wc", "cp", "mv", "rm", "mkdir", "ln",
-	"dd", "dmesg", "timeout", "seq", "kill", "ps", "mount", "umount", "sysctl", "lsmod", "stty", "unshare", "nsenter", "hostname", "sha256sum", "date", "mktemp", "test", "tr", "cut", "sort", "stat", "chmod", "readlink", "basename", "dirname",
+	"dd", "dmesg", "timeout", "seq", "kill", "ps", "mount", "umount", "sysctl", "lsmod", "stty", "unshare", "nsenter", "hostname", "sha256sum", "md5sum", "date", "mktemp", "test", "tr", "cut", "sort", "stat", "chmod", "readlink", "basename", "dirname",
 }
 
 // extras are files that these programs look for, as patterns.
