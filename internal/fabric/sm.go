@@ -110,7 +110,7 @@ func (f *Fabric) startSM(o SMOptions) error {
 	}
 	c.Proc, c.Port, c.GUID, c.LIDs = f.Engine.NewProc(), h, p.Port().GUID(), f.lids[p.Port().GUID()]
 	h.sa = sa.New(sa.Config{Proc: f.Engine.NewProc(), Port: h})
-	c.Observer = h.sa
+	c.Observer = h
 	h.m = sm.New(*c)
 	h.sa.Serve(h.m)
 	p.host = h

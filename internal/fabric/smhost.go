@@ -6,6 +6,7 @@ import (
 
 	"cnuas/hca"
 	mads "cnuas/hca/mad"
+	"cnuas/internal/sim"
 	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
 	"cnuas/sm"
@@ -15,7 +16,7 @@ import (
 // smHost joins a subnet manager and its subnet administration to a port, as a
 // user of the node's MAD layer like any other: a second one at the port is
 // refused, whether it is ours or a program such as opensm. It implements
-// sm.MADPort and mads.Handler.
+// sm.MADPort, sm.Observer and mads.Handler.
 type smHost struct {
 	port   *IBPort
 	m      *sm.Manager
@@ -24,7 +25,11 @@ type smHost struct {
 	lid    *mads.Agent // the other SMPs
 	admin  *mads.Agent // queries
 	in     sm.Datagram
+	early  []sm.Datagram // queries that came before there was a subnet to answer from
 }
+
+// maxEarly bounds the queries that wait for the end of the first sweep.
+const maxEarly = 16384
 
 func methods(l ...mad.Method) (m [2]uint64) {
 	for _, x := range l {
@@ -115,12 +120,32 @@ func (h *smHost) ReceiveMAD(a *mads.Agent, m *mads.Message) {
 	if k := d.Packet(); k.Method().IsResponse() && k.TID()>>32 == uint64(a.TIDHigh()) {
 		k.SetTID(k.TID() & 0xffffffff) // as the manager had sent it
 	}
-	if a == h.admin {
-		h.sa.Receive(d)
-	} else {
+	switch {
+	case a != h.admin:
 		h.m.Receive(d)
+	case h.m.Subnet() == nil && (h.m.State() == mad.SMMaster || h.m.State() == mad.SMDiscovering):
+		// Ports ask, IPoIB to begin with, as soon as they are Active; who is not
+		// answered waits for a second before it asks again.
+		if len(h.early) < maxEarly {
+			h.early = append(h.early, *d)
+		}
+	default:
+		h.sa.Receive(d)
 	}
 }
+
+// SubnetUp implements sm.Observer.
+func (h *smHost) SubnetUp(now sim.Time, in, out []sm.EndPort) {
+	h.sa.SubnetUp(now, in, out)
+	l := h.early
+	h.early = nil
+	for i := range l {
+		h.sa.Receive(&l[i])
+	}
+}
+
+// Notice implements sm.Observer.
+func (h *smHost) Notice(now sim.Time, n *mad.Notice) { h.sa.Notice(now, n) }
 
 // SendDone implements mads.Handler. The manager has timers of its own.
 func (h *smHost) SendDone(*mads.Agent, *mads.Message, error) {}

@@ -57,6 +57,48 @@ func TestSubnetManagerConflicts(t *testing.T) {
 	}
 }
 
+// askNodes asks subnet administration for all NodeRecords.
+func askNodes(a *mads.Agent, lid wire.LID) error {
+	q := make([]byte, mad.PacketLen)
+	k := mad.Packet(q)
+	k[0], k[1], k[2] = mad.BaseVersion, byte(mad.ClassSubnAdm), 2
+	k.SetMethod(mad.MethodGetTable)
+	k.SetAttr(mad.AttrNodeRecord)
+	k.SetTID(7)
+	return a.Send(&mads.Message{Data: q, Addr: hca.MADAddress{QPN: wire.QP1, QKey: wire.QP1QKey, LID: lid}, Timeout: sim.Second})
+}
+
+// TestEarlyQuery: who asks as soon as its port is Active, before the first sweep
+// has ended, is answered when it has.
+func TestEarlyQuery(t *testing.T) {
+	f := buildIB(t, load(t, "ib-fat-tree"), Options{})
+	u, p := &user{}, f.Node("h2").ibs[0]
+	a, err := f.MADs(p.Device()).Register(mads.Registration{QP: wire.QP1, Class: mad.ClassSubnAdm, Version: 2, RMPP: true}, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := false
+	p.Port().Watch(func(_, to mad.PortState) {
+		if to != mad.PortActive || asked {
+			return
+		}
+		asked = true
+		if f.sms[0].m.Subnet() != nil {
+			t.Error("the sweep has ended: this is not early")
+		}
+		smLID, _ := p.Port().SMLID()
+		if err := askNodes(a, smLID); err != nil {
+			t.Error(err)
+		}
+	})
+	if !until(f, 100*sim.Millisecond, func() bool { return u.got != nil }) || !asked || len(u.got) < 12*108 {
+		t.Errorf("asked %v, %d bytes of an answer", asked, len(u.got))
+	}
+	if x := f.MADs(p.Device()).Count.Retries; x != 0 {
+		t.Errorf("asked %d times", x+1)
+	}
+}
+
 // TestSubnetAdministration asks for all nodes: an answer of several segments
 // over the fabric.
 func TestSubnetAdministration(t *testing.T) {
@@ -68,14 +110,8 @@ func TestSubnetAdministration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := make([]byte, mad.PacketLen)
-	k := mad.Packet(q)
-	k[0], k[1], k[2] = mad.BaseVersion, byte(mad.ClassSubnAdm), 2
-	k.SetMethod(mad.MethodGetTable)
-	k.SetAttr(mad.AttrNodeRecord)
-	k.SetTID(7)
 	smLID, _ := p.Port().SMLID()
-	if err := a.Send(&mads.Message{Data: q, Addr: hca.MADAddress{QPN: wire.QP1, QKey: wire.QP1QKey, LID: smLID}, Timeout: sim.Second}); err != nil {
+	if err := askNodes(a, smLID); err != nil {
 		t.Fatal(err)
 	}
 	if !until(f, 2*sim.Second, func() bool { return u.got != nil || u.err != nil }) || u.err != nil {
