@@ -121,6 +121,7 @@ func listen(c *command) error {
 		}
 	}
 	i.state = stateListen
+	i.svc.listeners++
 	i.backlog = int(int32(le.Uint32(c.in[4:])))
 	if i.backlog <= 0 || i.backlog > maxBacklog {
 		i.backlog = maxBacklog

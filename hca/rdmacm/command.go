@@ -75,6 +75,40 @@ const (
 // maxCommand bounds what a write may be; the longest command has 304 bytes.
 const maxCommand = 4096
 
+// parse checks a header against the length of the write. c.in has room for what
+// the program sends and for all of the struct.
+func (f *file) parse(hdr []byte, count uint64) (n uint32, in int, c *command, e unix.Errno) {
+	n, in = le.Uint32(hdr[0:]), int(le.Uint16(hdr[4:]))
+	room := int(le.Uint16(hdr[6:]))
+	switch {
+	case n >= uint32(len(kinds)), uint64(in)+headerLen > count, in > maxCommand:
+		return n, in, nil, unix.EINVAL
+	case kinds[n].name == "":
+		return n, in, nil, unix.ENOSYS
+	case in < kinds[n].min:
+		return n, in, nil, unix.EINVAL
+	case room < kinds[n].out:
+		return n, in, nil, unix.ENOSPC
+	}
+	return n, in, &command{f: f, in: make([]byte, max(in, kinds[n].len)), out: room}, 0
+}
+
+// run carries out a command that has been read. option is the value of
+// SET_OPTION.
+func (f *file) run(n uint32, c *command, option []byte) (err error) {
+	f.svc.cfg.Do(func() {
+		switch {
+		case f.closed:
+			err = unix.EIO
+		case n == cmdSetOption:
+			err = setOption(c, option)
+		default:
+			err = kinds[n].run(c)
+		}
+	})
+	return err
+}
+
 // write carries out a command.
 func (f *file) write(t *uverbs.Syscall) {
 	var hdr [headerLen]byte
@@ -86,29 +120,17 @@ func (f *file) write(t *uverbs.Syscall) {
 		t.Reply(0, unix.EFAULT)
 		return
 	}
-	n, in, room := le.Uint32(hdr[0:]), int(le.Uint16(hdr[4:])), int(le.Uint16(hdr[6:]))
-	switch {
-	case n >= uint32(len(kinds)), uint64(in)+headerLen > t.Count, in > maxCommand:
-		t.Reply(0, unix.EINVAL)
-		return
-	case kinds[n].name == "":
-		t.Reply(0, unix.ENOSYS)
-		return
-	case in < kinds[n].min:
-		t.Reply(0, unix.EINVAL)
-		return
-	case room < kinds[n].out:
-		t.Reply(0, unix.ENOSPC)
+	n, in, c, e := f.parse(hdr[:], t.Count)
+	if e != 0 {
+		t.Reply(0, e)
 		return
 	}
-	k := &kinds[n]
-	c := &command{f: f, in: make([]byte, max(in, k.len)), out: room}
 	if err := t.Read(t.Addr+headerLen, c.in[:in]); err != nil {
 		t.Reply(0, unix.EFAULT)
 		return
 	}
-	if k.response >= 0 {
-		c.addr = le.Uint64(c.in[k.response:])
+	if at := kinds[n].response; at >= 0 {
+		c.addr = le.Uint64(c.in[at:])
 	}
 	var option []byte
 	switch n {
@@ -120,7 +142,6 @@ func (f *file) write(t *uverbs.Syscall) {
 		}
 		c.other = fileID{uint64(st.Dev), st.Ino}
 	case cmdSetOption:
-		var e unix.Errno
 		if option, e = readOption(t, c.in); e != 0 {
 			t.Reply(0, e)
 			return
@@ -134,17 +155,7 @@ func (f *file) write(t *uverbs.Syscall) {
 		f.getEvent(t, c)
 		return
 	}
-	var err error
-	f.svc.cfg.Do(func() {
-		switch {
-		case f.closed:
-			err = unix.EIO
-		case n == cmdSetOption:
-			err = setOption(c, option)
-		default:
-			err = k.run(c)
-		}
-	})
+	err := f.run(n, c, option)
 	if err == nil && c.answer != nil {
 		if t.Write(c.addr, c.answer[:min(len(c.answer), c.out)]) != nil {
 			if c.undo != nil {

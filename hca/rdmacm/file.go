@@ -86,8 +86,8 @@ func (f *file) unget(e *event) {
 	})
 }
 
-// run keeps the file readable while it has events.
-func (f *file) run() {
+// signal keeps the file readable while it has events.
+func (f *file) signal() {
 	for {
 		select {
 		case <-f.kick:

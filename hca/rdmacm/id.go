@@ -99,6 +99,9 @@ func (i *id) destroy() {
 		i.look()
 		i.look = nil
 	}
+	if i.state == stateListen {
+		s.listeners--
+	}
 	i.state = stateGone
 	for len(i.groups) > 0 {
 		i.groups[0].leave()

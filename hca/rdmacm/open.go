@@ -64,7 +64,7 @@ func (s *Service) Open(t *uverbs.Syscall, _ string) {
 		return
 	}
 	f.release = release
-	s.wait.Go(f.run)
+	s.wait.Go(f.signal)
 	s.wait.Go(func() {
 		tty.await()
 		f.end()

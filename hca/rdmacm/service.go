@@ -111,6 +111,8 @@ type Service struct {
 	rand   *sim.Rand
 	closed bool
 
+	listeners int
+
 	ctx    context.Context // ends look-ups
 	cancel context.CancelFunc
 	slots  chan struct{} // look-ups at a time
@@ -175,13 +177,13 @@ func (s *Service) Close() {
 
 // Usage counts what is open.
 type Usage struct {
-	Files, IDs, Conns int
+	Files, IDs, Conns, Listeners int
 }
 
 // Usage returns the present numbers. The engine must not be held.
 func (s *Service) Usage() (u Usage) {
 	s.cfg.Do(func() {
-		u.Files, u.IDs = len(s.files), s.ids.n
+		u.Files, u.IDs, u.Listeners = len(s.files), s.ids.n, s.listeners
 		for _, d := range s.devs {
 			u.Conns += d.mgr.Conns()
 		}

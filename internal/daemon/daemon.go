@@ -307,6 +307,9 @@ func (d *Daemon) status() *status.Fabric {
 			s.Nodes[i].Interfaces[j].Ring = rings[i][j]
 		}
 		s.Nodes[i].Programs = n.programs()
+		if n.cm != nil {
+			s.Nodes[i].Listeners = n.cm.Usage().Listeners
+		}
 		if n.kernel != nil {
 			n.kernel.tell(&s.Nodes[i])
 		}

@@ -2,8 +2,11 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+
+	"golang.org/x/sys/unix"
 
 	"cnuas/hca/rdmacm"
 	"cnuas/hca/uverbs"
@@ -23,6 +26,13 @@ func (n *node) connections(d *Daemon, devs []uverbs.Device) error {
 // route is the way to an address as the node's tables say.
 func (n *node) route(ctx context.Context, dst, src netip.Addr) (r rdmacm.Route, err error) {
 	w, err := n.host.Way(dst, src)
+	if errors.Is(err, unix.ENETUNREACH) && dst.IsMulticast() && !src.IsValid() {
+		// Nodes have a default route only where there is a router. A group is on
+		// the first port then.
+		if a := n.firstAddr(dst.Is4()); a.IsValid() {
+			w, err = n.host.Way(dst, a)
+		}
+	}
 	if err != nil {
 		return r, err
 	}
@@ -37,6 +47,21 @@ func (n *node) route(ctx context.Context, dst, src netip.Addr) (r rdmacm.Route, 
 		return r, fmt.Errorf("next hop: %w", err)
 	}
 	return r, nil
+}
+
+// firstAddr is the first address of a kind that a port with a device has.
+func (n *node) firstAddr(v4 bool) netip.Addr {
+	for _, p := range n.macs {
+		if p == nil {
+			continue
+		}
+		for _, a := range p.fab.Spec.Addrs {
+			if a.Addr().Is4() == v4 && !a.Addr().IsLinkLocalUnicast() {
+				return a.Addr()
+			}
+		}
+	}
+	return netip.Addr{}
 }
 
 // deviceAt is the number of the device on an interface, -1 if there is none.

@@ -114,7 +114,8 @@ type Node struct {
 	Stack      string      `json:"stack"`
 	Interfaces []Interface `json:"interfaces"`
 	IBPorts    []IBPort    `json:"ib_ports,omitempty"`
-	Programs   int         `json:"programs"` // running under exec
+	Programs   int         `json:"programs"`            // running under exec
+	Listeners  int         `json:"listeners,omitempty"` // of rdma_cm
 	Management *Management `json:"management,omitempty"`
 	IPoIB      []IPoIB     `json:"ipoib,omitempty"`
 }
