@@ -69,7 +69,7 @@ func TestSMKeys(t *testing.T) {
 		t.Errorf("after a minute: %v, %v, %d handovers", a.State(), b.State(), a.Status().Stats.HandoversOut)
 	}
 	reach(t, f)
-	// A key is told only to who has it.
+	// A key is told to who has it, and to who asks without one as OpenSM does.
 	if i := f.Node("H2").Ports[1]; i != nil {
 		var got mad.SMInfo
 		e := i.Endpoint()
@@ -83,7 +83,7 @@ func TestSMKeys(t *testing.T) {
 			mad.Encode(&mad.SMInfo{GUID: i.GUID, SMKey: key}, s.Data())
 			e.Send(&d)
 			f.Run(10 * sim.Millisecond)
-			if want := map[uint64]uint64{7: 7}[key]; got.GUID != 0x100001 || got.SMKey != want || got.SMState != mad.SMMaster || got.Priority != 1 {
+			if want := map[uint64]uint64{0: 7, 7: 7}[key]; got.GUID != 0x100001 || got.SMKey != want || got.SMState != mad.SMMaster || got.Priority != 1 {
 				t.Errorf("asked with key %d: %+v", key, got)
 			}
 		}

@@ -49,8 +49,11 @@ func (m *Manager) smInfo(d *Datagram) {
 		st, act = m.control(control, &asked, back)
 	}
 	info := m.Info()
-	if asked.SMKey == m.cfg.SMKey {
-		info.SMKey = m.cfg.SMKey // only to who knows it
+	// The standard shows the key only to who knows it (IBTA vol. 1 §14.4.1).
+	// OpenSM asks with key 0, and a manager that does not show its own then is
+	// none to OpenSM 3.3.23: neither would ever hand over to the other.
+	if asked.SMKey == 0 || asked.SMKey == m.cfg.SMKey {
+		info.SMKey = m.cfg.SMKey
 	}
 	out := *d
 	r := out.SMP()

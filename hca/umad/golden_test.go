@@ -1,6 +1,7 @@
 package umad_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -8,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"cnuas/internal/fabric"
+	"cnuas/internal/sim"
 	"cnuas/internal/simtest"
+	"cnuas/internal/topology"
+	"cnuas/internal/wire/mad"
 )
 
 // Outputs in testdata are of the same tools, version 44 of rdma-core, on ibsim
@@ -95,15 +100,27 @@ func TestGolden(t *testing.T) {
 	w.await("the killed OpenSM is not announced any more", func() bool { return !w.isSM("H1") && w.agents("H1") == 0 })
 }
 
-// TestOpenSM: stock managers at two hosts. One is master, and when it is
-// killed the other takes over; our own manager ends up as the standby of one.
+// opensm starts OpenSM on a node with a priority; it polls a master often.
+func (w *world) opensm(node string, priority int) *program {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	conf := dir + "/conf"
+	if err := os.WriteFile(conf, []byte("sminfo_polling_timeout 200\npolling_retry_number 2\n"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.start(node, []string{"OSM_CACHE_DIR=" + dir, "OSM_TMP_DIR=" + dir}, "opensm", "-F", conf, "-p", fmt.Sprint(priority), "-f", "stdout")
+}
+
+// TestOpenSM: one run, and then managers at two hosts: OpenSM is the master,
+// another the standby, which takes over when the master is killed, and finally
+// hands over to ours, whose priority is higher.
 func TestOpenSM(t *testing.T) {
 	simtest.Need(t, "opensm", "sminfo")
 	w := newWorld(t, "two.toml", twoHosts, false)
 	tmp := t.TempDir()
-	out := w.start("h1", []string{"OSM_CACHE_DIR=" + tmp, "OSM_TMP_DIR=" + tmp}, "opensm", "-o", "-f", tmp+"/once").wait(t, 30*time.Second, 0)
-	if log, _ := os.ReadFile(tmp + "/once"); !strings.Contains(string(log), "SUBNET UP") {
-		t.Fatalf("opensm -o: %s\n%s", out, log)
+	out := w.start("h1", []string{"OSM_CACHE_DIR=" + tmp, "OSM_TMP_DIR=" + tmp}, "opensm", "-o", "-f", "stdout").wait(t, 30*time.Second, 0)
+	if !strings.Contains(out, "SUBNET UP") {
+		t.Fatalf("opensm -o: %s", out)
 	}
 	if w.isSM("h1") {
 		t.Error("IsSM is set after the end of opensm -o")
@@ -111,4 +128,30 @@ func TestOpenSM(t *testing.T) {
 	if out := w.run("h2", "ibstat"); !strings.Contains(out, "State: Active") || !strings.Contains(out, "SM lid: 1") {
 		t.Errorf("after opensm -o: %s", out)
 	}
+	master := w.opensm("h1", 5)
+	master.expect(t, "SUBNET UP")
+	standby := w.opensm("h2", 4)
+	standby.expect(t, "Entering STANDBY")
+	if out := w.run("h2", "sminfo"); !strings.Contains(out, "SMINFO_MASTER") || !strings.Contains(out, "priority 5") {
+		t.Errorf("master: %s", out)
+	}
+	if out := w.run("h1", "saquery -s"); strings.Count(out, "PortInfoRecord") != 2 {
+		t.Errorf("managers: %s", out)
+	}
+	master.kill()
+	standby.expect(t, "Entering MASTER")
+	w.untilIn("h1", "sminfo", "priority 4 state 3 SMINFO_MASTER")
+	// Ours, with the highest priority, gets the subnet from it.
+	var ours *fabric.SubnetManager
+	w.loop.Do(func() {
+		var err error
+		if ours, err = w.fab.StartSM("h1", fabric.SMOptions{SM: topology.SM{Priority: 15}, Poll: 200 * sim.Millisecond}); err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	w.await("our manager is the master", func() bool { return ours.Manager().State() == mad.SMMaster })
+	w.untilIn("h2", "sminfo", "priority 15 state 3 SMINFO_MASTER")
 }
