@@ -88,6 +88,7 @@ func (t *Table) ReceiveMAD(qp uint32, from *hca.MADAddress, m mad.Packet) {
 	a := t.find(qp, m)
 	if a == nil {
 		t.Count.NoAgent++
+		t.unmatched(qp, from, m)
 		return
 	}
 	if a.reg.RMPP && m.Class().HasRMPP() && mad.RMPP(m).Active() {
@@ -95,6 +96,21 @@ func (t *Table) ReceiveMAD(qp uint32, from *hca.MADAddress, m mad.Packet) {
 		return
 	}
 	t.deliver(a, from, m)
+}
+
+// unmatched answers a question that nobody here answers, as Linux does: who
+// asked need not wait for it in vain. Other methods expect no answer, or one
+// that only their class could give.
+func (t *Table) unmatched(qp uint32, from *hca.MADAddress, m mad.Packet) {
+	if qp == 0 || m.Method() != mad.MethodGet && m.Method() != mad.MethodSet {
+		return
+	}
+	b := t.out[:copy(t.out[:], m)]
+	r := mad.Packet(b)
+	r.SetMethod(m.Method().Response())
+	r.SetStatus(mad.StatusBadMethodAttr)
+	to := Answer(from)
+	_ = t.put(qp, &to, b) // what cannot leave is lost, as on the way
 }
 
 // find is who a MAD is for: a response goes to who has the high half of its

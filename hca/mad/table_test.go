@@ -327,3 +327,30 @@ type quiet struct{}
 
 func (quiet) ReceiveMAD(*mads.Agent, *mads.Message)      {}
 func (quiet) SendDone(*mads.Agent, *mads.Message, error) {}
+
+// TestUnmatched: a Get or Set that nobody asked for gets an answer that says so;
+// nothing else does, least of all an answer.
+func TestUnmatched(t *testing.T) {
+	n := newNet()
+	a, b := n.port(1), n.port(2)
+	for _, tt := range []struct {
+		method mad.Method
+		want   int // answers
+	}{
+		{mad.MethodGet, 1}, {mad.MethodSet, 1}, {mad.MethodGetResp, 0}, {mad.MethodSend, 0}, {mad.MethodTrap, 0}, {mad.MethodReport, 0},
+	} {
+		var m [mad.PacketLen]byte
+		(&mad.Header{Class: mad.ClassCongestion, Method: tt.method, TID: 7, Attr: 0x11}).Encode(m[:])
+		before := a.tab.Count.Received
+		if err := a.SendMAD(1, &hca.MADAddress{QPN: 1, QKey: 0x80010000, LID: 2}, m[:]); err != nil {
+			t.Fatal(err)
+		}
+		n.e.RunUntil(n.e.Now() + sim.Millisecond)
+		if got := int(a.tab.Count.Received - before); got != tt.want {
+			t.Errorf("%v: %d answers, want %d", tt.method, got, tt.want)
+		}
+	}
+	if b.tab.Count.NoAgent != 6 {
+		t.Errorf("%d for nobody", b.tab.Count.NoAgent)
+	}
+}
