@@ -70,7 +70,17 @@ func (s *stream) round() {
 // BenchmarkPacket is the cost of one packet with its share of acknowledges:
 // requester, two links' events, responder, completion, and the program's own
 // posting and polling, but no copies.
-func BenchmarkPacket(b *testing.B) {
+func BenchmarkPacket(b *testing.B) { benchmarkPacket(b) }
+
+// BenchmarkPacketIB is the same over InfiniBand, with a switch between the
+// devices: two links more, and credits.
+func BenchmarkPacketIB(b *testing.B) {
+	overIB = true
+	defer func() { overIB = false }()
+	benchmarkPacket(b)
+}
+
+func benchmarkPacket(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		op   uint32

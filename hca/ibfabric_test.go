@@ -314,21 +314,34 @@ func TestIBCablePulled(t *testing.T) {
 	n := newIBNet(t, 5)
 	n.leaves(2, 2, 2)
 	n.up(sm.Config{})
-	fl := []*flow{n.flow(0, 2, 256<<10, 1<<20, verbs.Path{Timeout: 14}), n.flow(1, 3, 256<<10, 1<<20, verbs.Path{Timeout: 14}), n.flow(3, 0, 256<<10, 1<<20, verbs.Path{Timeout: 14})}
-	n.drive(sim.Millisecond, fl...)
-	n.sw[0].Port(3).Link().SetUp(false)
-	n.drive(sim.Millisecond, fl...)
-	dead := n.sw[0].Port(3).Counters().XmitData
-	n.drive(300*sim.Millisecond, fl...)
-	done := [3]int{fl[0].done, fl[1].done, fl[2].done}
-	n.drive(5*sim.Millisecond, fl...)
-	n.check(fl...)
+	path := verbs.Path{Timeout: 10, RetryCnt: 7}
+	fl := []*flow{n.flow(0, 2, 256<<10, 1<<20, path), n.flow(1, 3, 256<<10, 1<<20, path), n.flow(3, 0, 256<<10, 1<<20, path)}
+	n.drive(500*sim.Microsecond, fl...)
+	cut := n.sw[0].Port(3)
+	cut.Link().SetUp(false)
+	var done [3]int
 	for i, f := range fl {
-		if f.done-done[i] < 10 {
-			t.Errorf("flow %d: %d messages in 5 ms after the cable was pulled", i, f.done-done[i])
+		done[i] = f.done
+	}
+	dead := cut.Counters().XmitData
+	ahead := func() bool {
+		for i, f := range fl {
+			if f.done < done[i]+40 { // more than what was under way
+				return false
+			}
+		}
+		return true
+	}
+	for range 60 {
+		if n.drive(sim.Millisecond, fl...); ahead() {
+			break
 		}
 	}
-	if got := n.sw[0].Port(3).Counters().XmitData; got != dead {
+	n.check(fl...)
+	if !ahead() {
+		t.Errorf("messages done: %d, %d, %d; when the cable was pulled %v", fl[0].done, fl[1].done, fl[2].done, done)
+	}
+	if got := cut.Counters().XmitData; got != dead {
 		t.Errorf("the port without a cable has sent %d words", got-dead)
 	}
 	var resent uint64
@@ -338,15 +351,17 @@ func TestIBCablePulled(t *testing.T) {
 	if resent == 0 {
 		t.Error("nothing was lost with the cable")
 	}
-	n.sw[0].Port(4).Link().SetUp(false)
-	n.drive(10*sim.Second, fl[0])
-	if len(fl[0].bad) == 0 || hca.Status(fl[0].bad[0].Status) != hca.StatusRetryExcErr {
-		t.Errorf("without any way: %+v", fl[0].bad)
-	}
 	for _, f := range fl {
 		f.left = 0
 	}
-	n.drive(10*sim.Second, fl...)
+	n.sw[0].Port(4).Link().SetUp(false)
+	n.run(10 * sim.Second)
+	n.drive(20*sim.Microsecond, fl...)
+	for i, f := range fl {
+		if len(f.bad) == 0 || hca.Status(f.bad[0].Status) != hca.StatusRetryExcErr {
+			t.Errorf("flow %d without any way: %+v", i, f.bad)
+		}
+	}
 	n.run(30 * sim.Second)
 	n.idle()
 }

@@ -23,7 +23,7 @@ func TestTransportOverIB(t *testing.T) {
 		{"operations", TestOperations}, {"errors", TestErrors}, {"loss", TestLoss}, {"no link", TestNoLink},
 		{"loopback", TestLoopback}, {"UC loss", TestUCLoss}, {"commit order", TestCommitOrder}, {"commit by size", TestCommitBySize},
 		{"scatter fails", TestScatterFails}, {"scatter fails later", TestScatterFailsLater}, {"arm", TestArm}, {"CQ overrun", TestCQOverrun},
-		{"SRQ", TestSRQ}, {"hostile rings", TestHostileRings}, {"no allocations", TestZeroAllocations}, {"same bytes", TestSameBytesAreReadOnce},
+		{"SRQ", TestSRQ}, {"hostile rings", TestHostileRings}, {"no allocations", TestZeroAllocations}, {"no allocations, unreliable", TestZeroAllocationsUnreliable}, {"same bytes", TestSameBytesAreReadOnce},
 		{"overrun", TestOverrunEndsQueuePairs}, {"transitions", TestTransitions}, {"unreliable transitions", TestUnreliableTransitions},
 		{"requester", TestRequesterPackets}, {"completion", TestCompletion},
 		{"read responses", TestReadResponses}, {"read limit", TestReadLimit},

@@ -153,12 +153,19 @@ func TestZeroAllocationsUnreliable(t *testing.T) {
 		p := newPair(t, 1, b, hca.Config{})
 		x := p.udEnds(false)
 		y := p.udEnd(0, false)
-		av := hca.AddressVector{SGIDIndex: 1, DGID: v4gid(2), DMAC: p.dev[1].Config().MAC}
+		av := p.vector(1)
 		qpn := x[1].qp.Num()
 		if group {
+			g, l := group4, wire.LID(0)
 			av.DGID, qpn = group4, 0xffffff
+			if p.net != nil {
+				g, l = mgid, mlid
+				av = hca.AddressVector{DLID: mlid, DGID: mgid, Global: true, HopLimit: 1}
+				p.net.m.SetGroup(mlid, []wire.GUID{p.dev[0].IB().GUID(), p.dev[1].IB().GUID()}, nil)
+				p.run(5 * sim.Millisecond)
+			}
 			for _, e := range []*end{x[1], y} {
-				if err := e.qp.Attach(group4, 0); err != nil {
+				if err := e.qp.Attach(g, l); err != nil {
 					t.Fatal(err)
 				}
 			}
