@@ -107,10 +107,12 @@ func (d *Device) sendGMP(qp uint32, to *MADAddress, m []byte) error {
 
 // ownDatagram makes a datagram of a queue pair without rings, in one piece.
 func (d *Device) ownDatagram(t *destination, from, to, qkey uint32, pkey uint16, b []byte) *frame.Frame {
-	f := d.pool.Get()
-	n := t.head.n + wire.DETHLen
-	copy(f.Buf(n + len(b))[n:], b)
-	_, h := d.fill(&t.head, f, f.Data[:n], t.prio, wire.UDSendOnly, 0, 0, len(b))
+	f, h := d.build(&t.head, t.prio, wire.UDSendOnly, 0, 0, wire.DETHLen, len(b))
+	wire.DETH(h).Encode(qkey, from)
+	head := f.Data
+	n := copy(f.Buf(len(head)+len(b)), head)
+	copy(f.Data[n:], b)
+	f.Meta.Parsed = true // the headers are the same
 	bth := wire.BTH(f.Data[t.head.n-wire.BTHLen:])
 	bth.SetDestQP(to)
 	bth.SetPKey(pkey)
@@ -119,7 +121,6 @@ func (d *Device) ownDatagram(t *destination, from, to, qkey uint32, pkey uint16,
 		be.PutUint16(f.Data[l4:], sourcePort(t.flow, from, to))
 		f.Meta.Layers.SrcPort = sourcePort(t.flow, from, to)
 	}
-	wire.DETH(h).Encode(qkey, from)
 	return f
 }
 

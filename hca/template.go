@@ -126,39 +126,29 @@ func (q *QP) build(op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Fr
 // the acknowledge request in bit 31; se is the solicited bit of BTH.
 func (d *Device) build(t *template, prio uint8, op wire.Opcode, se byte, psn uint32, ext, pay int) (*frame.Frame, []byte) {
 	f := d.pool.Get()
-	return d.fill(t, f, f.Head(t.n+ext), prio, op, se, psn, pay)
-}
-
-// fill fills in b, the headers of a packet: see build.
-func (d *Device) fill(t *template, f *frame.Frame, b []byte, prio uint8, op wire.Opcode, se byte, psn uint32, pay int) (*frame.Frame, []byte) {
-	ext := len(b) - t.n
+	b := f.Head(t.n + ext)
 	copy(b, t.b[:t.n])
 	pad := -pay & 3
 	if t.ib.BTH != 0 {
 		d.finishIB(t, f, b, ext+pay+pad)
-		return d.finishBTH(t, f, b, op, se, psn, pad)
-	}
-	udp := wire.UDPLen + wire.BTHLen + ext + pay + pad + wire.ICRCLen
-	if t.n == wire.EthernetLen+wire.IPv4Len+wire.UDPLen+wire.BTHLen {
-		n := uint32(wire.IPv4Len + udp)
-		be.PutUint16(b[16:], uint16(n))
-		s := t.sum + n
-		s = s&0xffff + s>>16
-		s = s&0xffff + s>>16
-		be.PutUint16(b[24:], ^uint16(s))
-		be.PutUint16(b[38:], uint16(udp))
 	} else {
-		be.PutUint16(b[18:], uint16(udp))
-		be.PutUint16(b[58:], uint16(udp))
+		udp := wire.UDPLen + wire.BTHLen + ext + pay + pad + wire.ICRCLen
+		if t.n == wire.EthernetLen+wire.IPv4Len+wire.UDPLen+wire.BTHLen {
+			n := uint32(wire.IPv4Len + udp)
+			be.PutUint16(b[16:], uint16(n))
+			s := t.sum + n
+			s = s&0xffff + s>>16
+			s = s&0xffff + s>>16
+			be.PutUint16(b[24:], ^uint16(s))
+			be.PutUint16(b[38:], uint16(udp))
+		} else {
+			be.PutUint16(b[18:], uint16(udp))
+			be.PutUint16(b[58:], uint16(udp))
+		}
+		f.Meta.Layers, f.Meta.Parsed = t.layers, true
+		f.Meta.Priority = prio
+		f.Len = int32(max(len(b)+pay+pad+wire.ICRCLen+wire.FCSLen, frame.MinLen))
 	}
-	f.Meta.Layers, f.Meta.Parsed = t.layers, true
-	f.Meta.Priority = prio
-	f.Len = int32(max(len(b)+pay+pad+wire.ICRCLen+wire.FCSLen, frame.MinLen))
-	return d.finishBTH(t, f, b, op, se, psn, pad)
-}
-
-// finishBTH fills in what differs from packet to packet in the BTH.
-func (d *Device) finishBTH(t *template, f *frame.Frame, b []byte, op wire.Opcode, se byte, psn uint32, pad int) (*frame.Frame, []byte) {
 	bth := b[t.n-wire.BTHLen : t.n]
 	bth[0] = byte(op)
 	bth[1] = se | bthMigReq | byte(pad)<<4
