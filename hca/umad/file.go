@@ -2,6 +2,7 @@ package umad
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -37,6 +38,10 @@ type file struct {
 	waiting int      // bytes of them
 	lost    uint64
 	flusher bool
+
+	// long tells that a message longer than a MAD may be in the socket: reads
+	// have to look. It is cleared when the socket was found empty.
+	long atomic.Bool
 }
 
 // Trapped implements uverbs.File.
@@ -112,6 +117,9 @@ func (f *file) deliver(b []byte) {
 	if f.closed {
 		return
 	}
+	if len(b) > headerLen+madLen {
+		f.long.Store(true)
+	}
 	if len(f.backlog) == 0 {
 		err := f.conn.send(b)
 		if err == nil {
@@ -158,6 +166,10 @@ func (f *file) flush() {
 // is longer stays where it is, and the program gets its beginning and ENOSPC:
 // it will ask for all of it. Any other the kernel hands over.
 func (f *file) read(t *uverbs.Syscall) {
+	if !f.long.Load() {
+		t.Continue()
+		return
+	}
 	fd, err := programFD(t)
 	if err != nil {
 		t.Continue()
@@ -166,6 +178,13 @@ func (f *file) read(t *uverbs.Syscall) {
 	defer unix.Close(fd)
 	var b [headerLen + madLen]byte
 	n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+	if err == unix.EAGAIN {
+		f.k.cfg.Do(func() { // nothing is being delivered
+			if _, _, err := unix.Recvfrom(fd, b[:1], unix.MSG_PEEK|unix.MSG_DONTWAIT); err == unix.EAGAIN && len(f.backlog) == 0 {
+				f.long.Store(false)
+			}
+		})
+	}
 	if err != nil || n <= int(t.Count) {
 		t.Continue()
 		return

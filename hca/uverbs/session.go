@@ -148,10 +148,12 @@ func (s *session) handle(nt *seccomp.Notification) {
 		s.log(s.lst.Continue(nt.ID)) // the filter traps nothing else
 		return
 	}
-	caller, err := seccomp.OpenCaller(int(nt.PID))
-	if err != nil {
-		s.reply(nt.ID, unix.ESRCH)
-		return
+	caller, err := seccomp.CallerOf(int(nt.PID)), error(nil)
+	if t.Op != OpRead { // which may not need the memory
+		if caller, err = seccomp.OpenCaller(int(nt.PID)); err != nil {
+			s.reply(nt.ID, unix.ESRCH)
+			return
+		}
 	}
 	t.Caller = caller
 	var st unix.Stat_t

@@ -40,6 +40,9 @@ type Syscall struct {
 // Read fills b from the program's memory; EFAULT if a part is missing. Read
 // each byte once, and ask Valid before acting on it.
 func (t *Syscall) Read(addr uint64, b []byte) error {
+	if err := t.Caller.Open(); err != nil {
+		return err
+	}
 	if t.later {
 		return t.Caller.Read(addr, b)
 	}
@@ -50,6 +53,9 @@ func (t *Syscall) Read(addr uint64, b []byte) error {
 
 // Write stores b in the program's memory; EFAULT if a part is missing.
 func (t *Syscall) Write(addr uint64, b []byte) error {
+	if err := t.Caller.Open(); err != nil {
+		return err
+	}
 	if t.later {
 		return t.Caller.Write(addr, b)
 	}

@@ -26,7 +26,7 @@ type Caller struct {
 func OpenCaller(tid int) (Caller, error) {
 	mem, err := openMem(tid)
 	if err != nil {
-		return Caller{mem: -1}, err
+		return Caller{tid: tid, mem: -1}, err
 	}
 	return Caller{tid: tid, mem: mem}, nil
 }
@@ -34,8 +34,25 @@ func OpenCaller(tid int) (Caller, error) {
 // TID is the number of the thread.
 func (c Caller) TID() int { return c.tid }
 
+// CallerOf returns a Caller whose memory is not open yet: see Open.
+func CallerOf(tid int) Caller { return Caller{tid: tid, mem: -1} }
+
+// Open opens the memory of a Caller if it is not open.
+func (c *Caller) Open() error {
+	if c.mem >= 0 {
+		return nil
+	}
+	o, err := OpenCaller(c.tid)
+	*c = o
+	return err
+}
+
 // Close frees the descriptor.
-func (c Caller) Close() { unix.Close(c.mem) }
+func (c Caller) Close() {
+	if c.mem >= 0 {
+		unix.Close(c.mem)
+	}
+}
 
 // Read fills b from the caller's memory at addr; EFAULT if a part is missing.
 func (c Caller) Read(addr uint64, b []byte) error { return memRead(c.mem, addr, b) }
