@@ -209,17 +209,24 @@ func why(r *reply) string {
 }
 
 // moveLinks sets the state of every port that has a link and is in the state
-// before. Both ends of a link are set in the same phase.
+// before. Both ends of a link are set in the same phase, those between switches
+// first: an end port asks for groups and paths as soon as it is Active, and what
+// it sends is dropped where a link on the way is only Armed.
 func (m *Manager) moveLinks(to mad.PortState) {
-	for _, n := range m.work.Nodes {
-		for _, p := range n.Ports {
-			if p == nil || p.Num == 0 || !p.Linked() || p.failed || p.Info.PortState != to-1 || p.IsEnd() && p.LID == 0 {
-				continue
+	for _, inside := range []bool{true, false} {
+		for _, n := range m.work.Nodes {
+			for _, p := range n.Ports {
+				if p == nil || p.Num == 0 || !p.Linked() || p.failed || p.Info.PortState != to-1 || p.IsEnd() && p.LID == 0 {
+					continue
+				}
+				if (n.IsSwitch() && p.Peer.Node.IsSwitch()) != inside {
+					continue
+				}
+				pi := m.wanted(p)
+				pi.PortState, pi.PortPhysicalState = to, mad.PhysNoChange
+				q := m.set(n, p, mad.AttrPortInfo, m.portMod(p), &pi, (*Manager).movedLink)
+				q.path, q.arg = m.pathOf(p), int(to)
 			}
-			pi := m.wanted(p)
-			pi.PortState, pi.PortPhysicalState = to, mad.PhysNoChange
-			q := m.set(n, p, mad.AttrPortInfo, m.portMod(p), &pi, (*Manager).movedLink)
-			q.path, q.arg = m.pathOf(p), int(to)
 		}
 	}
 }
