@@ -26,6 +26,7 @@ func (a *app) up(args []string) error {
 	foreground := fs.Bool("foreground", false, "stay, and take the fabric down when interrupted")
 	scale := fs.Float64("scale", 1, "run the fabric this many times slower than the wall clock")
 	sm := fs.String("sm", "", "none: no subnet manager, InfiniBand ports stay in state Init; or the node where ours is to run, such as h1 or h1:ib0; without it what the topology says")
+	noIPoIB := fs.Bool("no-ipoib", false, "no IP interfaces on InfiniBand ports: the ports send nothing by themselves")
 	lab := labOptions(fs)
 	pos, err := a.parse(fs, args)
 	if err != nil {
@@ -47,7 +48,7 @@ func (a *app) up(args []string) error {
 	if *sm != "" && !s.HasIB() {
 		return usageError("--sm %s: fabric %s has no InfiniBand port, so no subnet manager", *sm, s.Name)
 	}
-	cfg := daemon.Config{Spec: s, Scale: *scale, SM: *sm, Log: a.err}
+	cfg := daemon.Config{Spec: s, Scale: *scale, SM: *sm, NoIPoIB: *noIPoIB, Log: a.err}
 	var v *vm.Config
 	if lab.on {
 		if v, err = a.prepareLab(lab, s); err != nil {
@@ -64,7 +65,11 @@ func (a *app) up(args []string) error {
 	if *foreground {
 		return daemon.Run(cfg, func(*daemon.Ready) { fmt.Fprintf(a.out, "fabric %s is up; interrupt to take it down\n", s.Name) })
 	}
-	r, err := daemon.Start(*scale, *sm, pos[0], lab.args()...)
+	more := lab.args()
+	if *noIPoIB {
+		more = append(more, "--no-ipoib")
+	}
+	r, err := daemon.Start(*scale, *sm, pos[0], more...)
 	if err != nil {
 		return err
 	}
@@ -83,6 +88,7 @@ func (a *app) daemon(args []string) error {
 	fs := flag.NewFlagSet("daemon", flag.ContinueOnError)
 	scale := fs.Float64("scale", 1, "")
 	sm := fs.String("sm", "", "")
+	noIPoIB := fs.Bool("no-ipoib", false, "")
 	fd := fs.Int("ready-fd", -1, "descriptor on which to tell when the fabric is up")
 	lab := labOptions(fs)
 	pos, err := a.parse(fs, args)
@@ -98,7 +104,7 @@ func (a *app) daemon(args []string) error {
 			return err
 		}
 	}
-	return daemon.Background(pos[0], *scale, *sm, *fd, v, a.err)
+	return daemon.Background(pos[0], daemon.Config{Scale: *scale, SM: *sm, NoIPoIB: *noIPoIB, Log: a.err}, *fd, v)
 }
 
 func (a *app) down(args []string) error {

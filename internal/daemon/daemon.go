@@ -36,6 +36,8 @@ type Config struct {
 	Scale float64   // wall time per simulated time; 1 is real time
 	SM    string    // "": the subnet managers of the Spec; SMNone; or "h1", "h1:ib0": one there, as the Spec has it or by default
 	Log   io.Writer // one line per event
+
+	NoIPoIB bool // no IP interfaces on InfiniBand ports, which then send nothing by themselves
 }
 
 // Daemon is a running fabric.
@@ -156,8 +158,10 @@ func (d *Daemon) build() error {
 	for i, n := range d.fab.Nodes() {
 		cfgs[i] = nodeConfig(n, d.journal.Marker().Token)
 	}
-	if err := d.fab.StartIPoIB(); err != nil {
-		return err
+	if !d.cfg.NoIPoIB {
+		if err := d.fab.StartIPoIB(); err != nil {
+			return err
+		}
 	}
 	ipoibTAPs(d.fab, cfgs)
 	managementTAPs(d.spec().Management, cfgs)

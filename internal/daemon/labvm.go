@@ -126,6 +126,9 @@ func (l *lab) bringUp(ctx context.Context, arg string) error {
 	if l.cfg.SM != "" {
 		argv = append(argv, "--sm", l.cfg.SM)
 	}
+	if l.cfg.NoIPoIB {
+		argv = append(argv, "--no-ipoib")
+	}
 	status, err := agent.Exec(st, agent.Command{
 		Argv: append(argv, path),
 	}, agent.IO{Stdout: &out, Stderr: &out})

@@ -104,12 +104,13 @@ func memLog() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "log"), nil
 }
 
-// Background is the other side of Start: the daemon's process. It tells on
+// Background is the other side of Start: the daemon's process, of a fabric whose
+// Spec is not loaded yet. It tells on
 // descriptor fd when the fabric is up, or why it is not. A vm that is not nil
 // runs the fabric in a lab VM. When nobody waits for it any more, because Start
 // was killed, the fabric does not come up: it would appear some time after its
 // user gave it up, and a VM takes its time.
-func Background(arg string, scale float64, sm string, fd int, v *vm.Config, log io.Writer) error {
+func Background(arg string, cfg Config, fd int, v *vm.Config) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -128,7 +129,7 @@ func Background(arg string, scale float64, sm string, fd int, v *vm.Config, log 
 	}
 	spec, err := topology.Load(arg)
 	if err == nil {
-		cfg := Config{Spec: spec, Scale: scale, SM: sm, Log: log}
+		cfg.Spec = spec
 		ready := func(r *Ready) {
 			keepLog(spec.Name)
 			tell(r)

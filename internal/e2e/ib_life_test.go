@@ -165,7 +165,7 @@ func TestIBFaultAndTakeover(t *testing.T) {
 // with both CRCs right.
 func TestIBCapture(t *testing.T) {
 	simtest.Need(t, "tshark")
-	l := up(t, "e2e-ibcap", ibTree("cic", ""), "--sm", "none")
+	l := up(t, "e2e-ibcap", ibTree("cic", ""), "--sm", "none", "--no-ipoib")
 	file := filepath.Join(t.TempDir(), "ib.pcapng")
 	c := l.startCmd(exec.Command(cnuasBin, "capture", "cicl1:3", "cicl1:4", "-w", file))
 	eventually(t, 5*time.Second, "capturing", func() bool { return strings.Contains(c.out.String(), "capturing at") })

@@ -134,7 +134,7 @@ var smTools = []tool{
 // of two leaves, two spines and eight hosts, and compares what they print with
 // what they print elsewhere.
 func TestIBTools(t *testing.T) {
-	l := upGolden(t, "e2e-ibtools", "--sm", "none")
+	l := upGolden(t, "e2e-ibtools", "--sm", "none", "--no-ipoib")
 	for _, x := range initTools {
 		x.check(l)
 	}
@@ -223,7 +223,7 @@ func (x *tool) try(l *lab) (got, wrong string) {
 func TestIBOpensmEngines(t *testing.T) {
 	for _, engine := range []string{"minhop", "updn", "ftree", "lash", "dfsssp"} {
 		t.Run(engine, func(t *testing.T) {
-			l := upGolden(t, "e2e-ibengine", "--sm", "none")
+			l := upGolden(t, "e2e-ibengine", "--sm", "none", "--no-ipoib")
 			l.opensm("H1", engine)
 			got := l.cnuas("exec", "H1", "--", "dump_lfts")
 			if engine == "lash" || engine == "dfsssp" {

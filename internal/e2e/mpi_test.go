@@ -23,6 +23,10 @@ func requests(l *lab) (requests, datagrams []uint64) {
 				d += i.RDMA.Counters["tx_datagrams"]
 			}
 		}
+		for _, i := range n.IBPorts {
+			r += i.RDMA.Counters["tx_requests"]
+			d += i.RDMA.Counters["tx_datagrams"]
+		}
 		requests, datagrams = append(requests, r), append(datagrams, d)
 	}
 	return requests, datagrams
@@ -76,11 +80,45 @@ func TestUCX(t *testing.T) {
 	}
 }
 
-// TestMPI runs Open MPI over UCX with the ranks in different nodes.
-func TestMPI(t *testing.T) {
+// TestUCXInfiniBand: the same transports by LIDs.
+func TestUCXInfiniBand(t *testing.T) {
+	simtest.Need(t, "ucx_perftest")
+	l := up(t, "e2e-ucxib", ibStar("cu", 2, "width = 4\nspeed = \"SDR\""))
+	l.ipoib(2)
+	for _, c := range []struct{ tls, args string }{
+		{"ud_v", "-t tag_lat -n 300"},
+		{"rc_v,ud_v", "-t tag_lat -n 300"},
+		{"rc_v,ud_v", "-t tag_bw -s 1000000 -n 50"},
+		{"rc_v,ud_v", "-t ucp_put_bw -s 65536 -n 300"},
+		{"rc_v,ud_v", "-t ucp_get -s 4096 -n 200"},
+	} {
+		t.Run(c.tls+" "+c.args, func(t *testing.T) {
+			l := &lab{t: t, name: l.name}
+			env := []string{"env", "UCX_TLS=" + c.tls, "UCX_NET_DEVICES=rxe0:1", "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest"}
+			s := l.start("cu2", env...)
+			l.listening("cu2", "13337")
+			j := l.start("cu1", append(append(env, strings.Fields(c.args)...), l.address("cu2", "mgmt0"))...)
+			if err := j.wait(t, time.Minute); err != nil || !strings.Contains(j.out.String(), "Final:") {
+				t.Fatalf("client: %v\n%s\nserver:\n%s", err, j.out.String(), s.out.String())
+			}
+			s.wait(t, 10*time.Second)
+		})
+	}
+}
+
+// TestMPI runs Open MPI over UCX with the ranks in different nodes, over RoCE.
+func TestMPI(t *testing.T) { testMPI(t, up(t, "e2e-mpi", star("cr", 4, "10Gbps", ""))) }
+
+// TestMPIInfiniBand is the same over InfiniBand.
+func TestMPIInfiniBand(t *testing.T) {
+	l := up(t, "e2e-mpiib", ibStar("cr", 4, "width = 4\nspeed = \"SDR\""))
+	l.ipoib(4)
+	testMPI(t, l)
+}
+
+func testMPI(t *testing.T, l *lab) {
 	simtest.Need(t, "mpirun", "mpicc", "unshare")
 	bench := example(t, "mpi", "mpibench")
-	l := up(t, "e2e-mpi", star("cr", 4, "10Gbps", ""))
 	for _, c := range []struct {
 		nodes, args string
 		ranks       []string // their nodes

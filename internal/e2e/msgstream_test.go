@@ -131,3 +131,50 @@ func TestMessageStream(t *testing.T) {
 		}
 	}
 }
+
+// TestMessageStreamInfiniBand runs the same program, unchanged, over InfiniBand:
+// its TCP connection over IPoIB and over the management network.
+func TestMessageStreamInfiniBand(t *testing.T) {
+	msgstream := example(t, "rdma", "msgstream")
+	l := up(t, "e2e-msgib", shipped(t, "ib-two-hosts", "h1", "cs1", "h2", "cs2", "s1", "css"))
+	l.ipoib(2)
+	for _, c := range []struct{ dev, args string }{{"ib0", ""}, {"mgmt0", "-n 100 -s 100000"}} {
+		t.Run(c.dev, func(t *testing.T) {
+			l := &lab{t: t, name: l.name}
+			srv := l.start("cs2", msgstream, "-d", "rxe0")
+			l.listening("cs2", "18520")
+			cli := l.start("cs1", append(append([]string{msgstream}, strings.Fields(c.args)...), l.address("cs2", c.dev))...)
+			if err := cli.wait(t, time.Minute); err != nil || !strings.Contains(cli.out.String(), "InfiniBand: QP") || !strings.Contains(cli.out.String(), "the peer has verified both") {
+				t.Errorf("client: %v\n%s\nserver:\n%s", err, cli.out.String(), srv.out.String())
+			}
+			if err := srv.wait(t, 10*time.Second); err != nil {
+				t.Errorf("server: %v\n%s", err, srv.out.String())
+			}
+		})
+	}
+}
+
+// TestMessageStreamHybrid: two devices in each node, one on each fabric.
+func TestMessageStreamHybrid(t *testing.T) {
+	msgstream := example(t, "rdma", "msgstream")
+	l := up(t, "e2e-msghyb", shipped(t, "hybrid", "h1", "cs1", "h2", "cs2", "h3", "cs3", "s1", "css", "ib1", "csi"))
+	l.ipoib(3)
+	run := func(t *testing.T, srvDev, cliDev string) (srv, cli *job) {
+		l := &lab{t: t, name: l.name}
+		srv = l.start("cs2", msgstream, "-d", srvDev)
+		l.listening("cs2", "18520")
+		cli = l.start("cs1", msgstream, "-d", cliDev, "-n", "200", l.address("cs2", "eth0"))
+		cli.wait(t, time.Minute)
+		srv.wait(t, 10*time.Second)
+		return srv, cli
+	}
+	for dev, want := range map[string]string{"rxe0": "InfiniBand: QP", "rxe1": "Ethernet: QP"} {
+		if srv, cli := run(t, dev, dev); cli.cmd.ProcessState.ExitCode() != 0 || srv.cmd.ProcessState.ExitCode() != 0 || !strings.Contains(cli.out.String(), want) {
+			t.Errorf("%s:\n%s\n%s", dev, cli.out.String(), srv.out.String())
+		}
+	}
+	srv, cli := run(t, "rxe0", "rxe1")
+	if srv.cmd.ProcessState.ExitCode() != 1 || cli.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(srv.out.String(), "they are on different fabrics") {
+		t.Errorf("one of each:\n%s\n%s", srv.out.String(), cli.out.String())
+	}
+}
