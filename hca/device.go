@@ -219,7 +219,9 @@ func (d *Device) LinkChanged(up bool) {
 func (d *Device) send() {
 	if d.up {
 		d.kick()
-		d.sink(laneNone) // what has no lane
+		if d.readyMask&(1<<laneNone) != 0 {
+			d.sink(laneNone)
+		}
 		return
 	}
 	for lane := range d.ready {

@@ -63,6 +63,15 @@ func (d *Device) pkey(index uint16) uint16 {
 	return 0
 }
 
+// lane is the data VL of a service level; laneNone if none in operation serves
+// it.
+func (s *ibSide) lane(sl uint8) uint8 {
+	if vl := s.port.VLOf(0, sl); s.port.Operational(vl) {
+		return vl
+	}
+	return laneNone
+}
+
 // source is the LID that packets come from.
 func (s *ibSide) source(bits uint8) wire.LID {
 	return s.port.LID() | wire.LID(bits)&(1<<s.port.LMC()-1)
@@ -169,14 +178,6 @@ func (d *Device) badQKey(key uint32, f *frame.Frame) {
 		d.ib.port.QKeyViolation()
 		d.ib.ca.agent.BadKey(d.ib.port, mad.TrapBadQKey, key, f)
 	}
-}
-
-// marked tells whether the packet met congestion: the CE mark, or FECN.
-func (d *Device) marked(f *frame.Frame, k *packet) bool {
-	if d.ib != nil {
-		return wire.BTH(k.bth).FECN()
-	}
-	return ecn(f.Data, k.l3)
 }
 
 // from fills in what a completion says of the sender of a datagram.

@@ -102,7 +102,7 @@ func (d *Device) dispatch(f *frame.Frame) (held bool) {
 	if !p.parse(f, bth, body, pad) {
 		return d.drop(DropMalformed)
 	}
-	if d.marked(f, &k) {
+	if d.ib == nil && ecn(f.Data, k.l3) || d.ib != nil && wire.BTH(bth).FECN() {
 		q.onMark()
 	}
 	if q.kernel != nil {

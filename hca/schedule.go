@@ -18,10 +18,7 @@ func (d *Device) lane(prio uint8) uint8 {
 	if d.ib == nil {
 		return prio & 7
 	}
-	if vl := d.ib.port.VLOf(0, prio); d.ib.port.Operational(vl) {
-		return vl
-	}
-	return laneNone
+	return d.ib.lane(prio)
 }
 
 // Next hands out the next frame of a priority or lane, made at this moment; nil
