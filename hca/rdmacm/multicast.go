@@ -16,6 +16,11 @@ type member struct {
 	addr     address
 	sendOnly bool
 	reported uint32
+
+	// InfiniBand.
+	key     groupKey
+	port    hca.GID
+	counted bool // in the device's members
 }
 
 // joinIP is struct rdma_ucm_join_ip_mcast: 0 response  8 uid  16 addr  44 id.

@@ -27,7 +27,7 @@ func queryRoute(c *command) error {
 	i.src.put(b[136:164])
 	i.dst.put(b[164:192])
 	if d := i.dev; d != nil {
-		be.PutUint64(b, d.HCA.Config().GUID)
+		be.PutUint64(b, d.guid())
 		b[196] = 1
 		le.PutUint32(b[200:], uint32(d.index))
 		if i.routed() {
@@ -37,7 +37,7 @@ func queryRoute(c *command) error {
 			sgid, dgid := i.gids()
 			copy(b[8:], dgid[:])
 			copy(b[24:], sgid[:])
-			be.PutUint16(b[52:], wire.DefaultPKey)
+			be.PutUint16(b[52:], d.pkey())
 		}
 	}
 	c.answer = b
@@ -111,15 +111,19 @@ func query(c *command) error {
 	b := make([]byte, queryAddrLen)
 	src, dst := i.src, i.dst
 	if d := i.dev; d != nil {
-		be.PutUint64(b, d.HCA.Config().GUID)
+		be.PutUint64(b, d.guid())
 		b[8] = 1
-		be.PutUint16(b[10:], wire.DefaultPKey)
+		be.PutUint16(b[10:], d.pkey())
 		le.PutUint32(b[272:], uint32(d.index))
 	}
 	if option == queryGID {
 		sgid, dgid := i.gids()
-		src = address{family: afIB, pkey: wire.DefaultPKey, gid: sgid, sid: i.serviceID(&i.src), mask: ^uint64(0)}
-		dst = address{family: afIB, pkey: wire.DefaultPKey, gid: dgid, sid: i.serviceID(&i.dst), mask: ^uint64(0)}
+		key := uint16(wire.DefaultPKey)
+		if i.dev != nil {
+			key = i.dev.pkey()
+		}
+		src = address{family: afIB, pkey: key, gid: sgid, sid: i.serviceID(&i.src), mask: ^uint64(0)}
+		dst = address{family: afIB, pkey: key, gid: dgid, sid: i.serviceID(&i.dst), mask: ^uint64(0)}
 	}
 	le.PutUint16(b[12:], uint16(src.put(b[16:144])))
 	le.PutUint16(b[14:], uint16(dst.put(b[144:272])))

@@ -10,7 +10,6 @@ import (
 
 	"cnuas/hca"
 	"cnuas/hca/cm"
-	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
 )
 
@@ -197,7 +196,7 @@ const hopLimit = 64
 func (i *id) addressed(dgid hca.GID) {
 	d := i.dev
 	i.path = cm.Path{
-		SGID: d.HCA.GIDs()[i.sgidIndex].GID, DGID: dgid, SGIDIndex: i.sgidIndex, PKey: wire.DefaultPKey,
+		SGID: d.HCA.GIDs()[i.sgidIndex].GID, DGID: dgid, SGIDIndex: i.sgidIndex, PKey: d.pkey(),
 		MTU: mad.MTU(d.HCA.ActiveMTU()), Rate: rateOf(d.Rate), Lifetime: lifetime,
 	}
 	if d.roce() {
@@ -234,13 +233,13 @@ func resolveRoute(c *command) error {
 	if i.state != stateAddrResolved {
 		return unix.EINVAL
 	}
+	if !i.dev.roce() {
+		return i.queryPath()
+	}
+	i.path.TrafficClass = i.tos
 	if i.ackTimeout > 0 {
 		i.path.Lifetime = mad.Timeout(i.ackTimeout - 1)
 	}
-	if !i.dev.roce() {
-		return i.queryPath(le.Uint32(c.in[4:]))
-	}
-	i.path.TrafficClass = i.tos
 	i.state = stateRouteResolved
 	i.post(evRouteResolved, 0, nil)
 	return nil

@@ -15,14 +15,15 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 
 	"cnuas/hca"
 	"cnuas/hca/cm"
 	mads "cnuas/hca/mad"
+	"cnuas/internal/ipoib"
 	"cnuas/internal/sim"
 	"cnuas/internal/wire"
+	"cnuas/internal/wire/mad"
 )
 
 // Device is an HCA of the node.
@@ -37,10 +38,13 @@ type Device struct {
 // called while the engine is held.
 type IPoIB interface {
 	// Addrs are the interface's addresses.
-	Addrs() []netip.Addr
+	Addrs() []netip.Prefix
 	// ResolveIP finds the GID of the port that has an address in the interface's
 	// subnet, and calls done once, then or later, on the engine's thread.
 	ResolveIP(ip netip.Addr, done func(hca.GID, error))
+	// Broadcast is the record of the interface's broadcast group, whose values
+	// other groups have too; false: it is not known yet.
+	Broadcast() (mad.MCMemberRecord, bool)
 }
 
 // Route is how the node reaches an address.
@@ -126,6 +130,18 @@ type device struct {
 	mgr    *cm.Manager
 	agent  *mads.Agent
 	listen *cm.Service
+
+	// InfiniBand.
+	sa      *ipoib.Client
+	members map[groupKey]int // identifiers that share a membership
+}
+
+// guid is that of the adapter, by which programs and peers know it.
+func (d *device) guid() uint64 {
+	if ca := d.HCA.CA(); ca != nil {
+		return uint64(ca.Agent().Info().NodeGUID)
+	}
+	return d.HCA.Config().GUID
 }
 
 // New makes the rdma_cm of a node. The engine must be held, or not run yet.
@@ -143,7 +159,7 @@ func New(cfg Config) (*Service, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for i, d := range cfg.Devices {
 		x := &device{Device: d, index: i}
-		c := cm.Config{GUID: d.HCA.Config().GUID, PortNum: uint8(d.HCA.PortNum()), RoCE: d.HCA.IB() == nil}
+		c := cm.Config{GUID: x.guid(), PortNum: uint8(d.HCA.PortNum()), RoCE: d.HCA.IB() == nil}
 		if p := d.HCA.IB(); p != nil {
 			c.LID = func() (wire.LID, uint8) { return p.LID(), p.LMC() }
 		}
@@ -152,6 +168,9 @@ func New(cfg Config) (*Service, error) {
 		if x.agent, err = x.mgr.Attach(d.MADs); err == nil {
 			// All RDMA IP CM services, and Linux's for InfiniBand.
 			x.listen, err = x.mgr.Listen(0, ^uint64(0xffffffff), &acceptor{s, x})
+		}
+		if err == nil && !x.roce() {
+			err = x.subnet(cfg.Proc())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("node %s: device %s: rdma_cm: %w", cfg.Node, d.HCA.Name(), err)
@@ -170,6 +189,9 @@ func (s *Service) Close() {
 		for _, d := range s.devs {
 			d.agent.Close()
 			d.mgr.Close()
+			if d.sa != nil {
+				d.sa.Close()
+			}
 		}
 	})
 	s.wait.Wait()
@@ -195,7 +217,7 @@ func (s *Service) Usage() (u Usage) {
 func (s *Service) deviceOf(ip netip.Addr) (*device, uint8) {
 	for _, d := range s.devs {
 		if d.HCA.IB() != nil {
-			if d.IP != nil && slices.Contains(d.IP.Addrs(), ip.WithZone("")) {
+			if d.has(ip) {
 				return d, 0
 			}
 			continue

@@ -31,6 +31,7 @@ type node struct {
 	ipoib  []*ipoibDev            // in the order of InfiniBand ports
 	verbs  *uverbs.Node           // of stacks without a kernel's part
 	cm     *rdmacm.Service        // of the same
+	ips    []rdmacm.IPoIB         // by verbs device: of those with an IP interface on InfiniBand
 	kernel *kernelRDMA            // of the others
 	sysfs  func() (string, error) // writes the view of the devices once
 	logf   func(format string, args ...any)

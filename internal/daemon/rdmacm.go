@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +17,14 @@ import (
 func (n *node) connections(d *Daemon, devs []uverbs.Device) error {
 	cfg := rdmacm.Config{Node: n.name(), Do: d.loop.Do, Proc: d.fab.Engine.NewProc, Route: n.route, Log: d.logf}
 	for _, v := range devs {
-		cfg.Devices = append(cfg.Devices, rdmacm.Device{HCA: v.HCA, MADs: d.fab.MADs(v.HCA), Rate: v.Rate})
+		x := rdmacm.Device{HCA: v.HCA, MADs: d.fab.MADs(v.HCA), Rate: v.Rate}
+		for _, p := range n.fab.IBPorts() {
+			if p.Device() == v.HCA && p.IPoIB() != nil {
+				x.IP = p.IPoIB()
+			}
+		}
+		n.ips = append(n.ips, x.IP)
+		cfg.Devices = append(cfg.Devices, x)
 	}
 	var err error
 	n.cm, err = rdmacm.New(cfg)
@@ -51,11 +59,15 @@ func (n *node) route(ctx context.Context, dst, src netip.Addr) (r rdmacm.Route, 
 
 // firstAddr is the first address of a kind that a port with a device has.
 func (n *node) firstAddr(v4 bool) netip.Addr {
-	for _, p := range n.macs {
-		if p == nil {
-			continue
+	for k, p := range n.macs {
+		var l []netip.Prefix
+		switch {
+		case p != nil:
+			l = p.fab.Spec.Addrs
+		case n.ips[k] != nil:
+			l = n.ips[k].Addrs()
 		}
-		for _, a := range p.fab.Spec.Addrs {
+		for _, a := range l {
 			if a.Addr().Is4() == v4 && !a.Addr().IsLinkLocalUnicast() {
 				return a.Addr()
 			}
@@ -71,6 +83,11 @@ func (n *node) deviceAt(index int) int {
 			return k
 		}
 	}
+	for _, x := range n.ipoib {
+		if x.tap.Index() == index {
+			return slices.IndexFunc(n.ips, func(i rdmacm.IPoIB) bool { return i == rdmacm.IPoIB(x.i) })
+		}
+	}
 	return -1
 }
 
@@ -78,13 +95,15 @@ func (n *node) deviceAt(index int) int {
 // there is none.
 func (n *node) deviceOf(ip netip.Addr) int {
 	for k, p := range n.macs {
-		if p == nil {
-			continue
+		var l []netip.Prefix
+		switch {
+		case p != nil:
+			l = p.fab.Spec.Addrs
+		case n.ips[k] != nil:
+			l = n.ips[k].Addrs()
 		}
-		for _, a := range p.fab.Spec.Addrs {
-			if a.Addr() == ip {
-				return k
-			}
+		if slices.ContainsFunc(l, func(a netip.Prefix) bool { return a.Addr() == ip }) {
+			return k
 		}
 	}
 	return -1
