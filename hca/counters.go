@@ -1,7 +1,7 @@
 package hca
 
 // Counters are what a device has counted since it was made. Bytes are frame
-// lengths from destination address to FCS.
+// lengths from destination address to FCS, or from LRH to VCRC.
 type Counters struct {
 	TxFrames, TxBytes uint64 // RoCE frames sent
 	RxFrames, RxBytes uint64 // RoCE frames that the NIC handed up

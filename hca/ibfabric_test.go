@@ -307,6 +307,70 @@ func TestIBGlobal(t *testing.T) {
 	n.idle()
 }
 
+// TestIBMembership: full and limited members of a partition behind switches that
+// enforce it, as the manager sets them up.
+func TestIBMembership(t *testing.T) {
+	n := newIBNet(t, 1)
+	n.star(4)
+	guid := func(i int) uint64 { return uint64(n.ca[i].Port(1).GUID()) }
+	n.up(sm.Config{Partitions: must[*sm.PartitionFile](t)(sm.ParsePartitions(fmt.Sprintf(
+		"Default=0x7fff,ipoib: ALL=limited, SELF=full;\nP5=5: %#x=full, %#x=full, %#x=limited;\n", guid(1), guid(2), guid(3))))})
+	for _, c := range []struct {
+		name     string
+		from, to int
+		key      [2]uint16 // index
+		status   hca.Status
+	}{
+		{"limited to full", 1, 0, [2]uint16{0, 0}, hca.StatusSuccess},
+		{"full to limited", 0, 1, [2]uint16{0, 0}, hca.StatusSuccess},
+		{"limited to limited", 1, 2, [2]uint16{0, 0}, hca.StatusRetryExcErr},
+		{"full to full", 1, 2, [2]uint16{1, 1}, hca.StatusSuccess},
+		{"limited to full of another", 3, 1, [2]uint16{1, 1}, hca.StatusSuccess},
+		{"no member", 0, 1, [2]uint16{0, 1}, hca.StatusRetryExcErr},
+	} {
+		p := n.pairOf(c.from, c.to)
+		x := p.connect(connOpt{size: 4096, path: verbs.Path{Timeout: 8, RetryCnt: 1, PKeyIndex: c.key}})
+		w := writeOf(x, 4096)
+		if err := x[0].qp.PostSend(&w); err != nil {
+			t.Fatal(err)
+		}
+		n.run(100 * sim.Millisecond)
+		if got := x[0].poll(); len(got) != 1 || hca.Status(got[0].Status) != c.status {
+			t.Errorf("%s: %+v, want status %d; P_Keys %#x and %#x", c.name, got, c.status, p.dev[0].PKeys()[:3], p.dev[1].PKeys()[:3])
+		}
+	}
+	n.idle()
+}
+
+// TestIBTwoPorts: the ports of an adapter are devices of their own, which reach
+// each other over the fabric.
+func TestIBTwoPorts(t *testing.T) {
+	n := newIBNet(t, 1)
+	s := n.addSwitch(3)
+	n.addCA(s.Port(1))
+	n.addCA(s.Port(2), s.Port(3))
+	n.up(sm.Config{})
+	a, b, c := n.ca[0].Device(1), n.ca[1].Device(1), n.ca[1].Device(2)
+	for _, d := range [][2]*hca.Device{{a, b}, {a, c}, {b, c}, {c, b}, {c, c}} {
+		p := &pair{t: t, e: n.e, pool: n.pool, net: n, dev: d}
+		x := p.connect(connOpt{})
+		fill(x[0].buf.B, 5)
+		w := writeOf(x, 1<<20)
+		before := d[0].IB().Counters().XmitPkts
+		if err := x[0].qp.PostSend(&w); err != nil {
+			t.Fatal(err)
+		}
+		n.run(sim.Millisecond)
+		if got := x[0].poll(); len(got) != 1 || got[0].Status != 0 || !bytes.Equal(x[0].buf.B, x[1].buf.B) {
+			t.Errorf("%s to %s: %+v", d[0].Name(), d[1].Name(), got)
+		}
+		if sent := d[0].IB().Counters().XmitPkts - before; (sent > 0) != (d[0] != d[1]) {
+			t.Errorf("%s to %s: %d packets on the wire", d[0].Name(), d[1].Name(), sent)
+		}
+	}
+	n.idle()
+}
+
 // TestIBCablePulled: a cable is pulled under traffic, the manager routes around
 // it, and the traffic goes on within its retries. Then all cables are pulled, and
 // it ends with an error.
@@ -380,8 +444,8 @@ func TestIBOwnCablePulled(t *testing.T) {
 		t.Error("the port is not down")
 	}
 	n.drive(10*sim.Millisecond, fl)
-	if c := n.ca[1].Device(1).Counters(); c.TxLinkDown == 0 || n.ca[1].Port(1).Counters().XmitDiscards == 0 {
-		t.Errorf("%d packets were lost, %d discarded", c.TxLinkDown, n.ca[1].Port(1).Counters().XmitDiscards)
+	if c := n.ca[1].Device(1).Counters(); c.TxLinkDown == 0 {
+		t.Errorf("no packet was lost")
 	}
 	link.SetUp(true)
 	n.settle()

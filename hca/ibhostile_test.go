@@ -124,6 +124,34 @@ func FuzzReceiveIB(f *testing.F) {
 	})
 }
 
+// TestIBStagedDropped: the packet that waited for credits when the port went
+// down is dropped, counted, and sent again when the port is back.
+func TestIBStagedDropped(t *testing.T) {
+	p := nativePeer(t, hca.RC, nil)
+	port := p.ib.ca.Port(1)
+	held := p.ib.end
+	held.Hook, held.Service = nil, sim.Millisecond
+	p.write(1, 40000, ring.FlagSignaled) // 157 packets; the peer has room for 100
+	p.advance(50 * sim.Microsecond)
+	sent := port.Counters().XmitPkts
+	if c := port.Credits(0); c >= 5 || sent >= 157 {
+		t.Fatalf("%d packets were sent, %d credits left", sent, c)
+	}
+	port.Link().SetUp(false)
+	if c := port.Counters(); c.XmitDiscards != 1 {
+		t.Errorf("%d discarded", c.XmitDiscards)
+	}
+	if c := p.dev.Counters(); c.TxLinkDown == 0 || c.TxFrames < sent+c.TxLinkDown {
+		t.Errorf("%+v after %d", c, sent)
+	}
+	p.Context.Close()
+	p.advance(sim.Second)
+	p.dev.ReleaseSlab()
+	if p.pool.Live() != 0 || p.pool.LiveSlabs() != 0 {
+		t.Errorf("%d frames and %d slabs alive", p.pool.Live(), p.pool.LiveSlabs())
+	}
+}
+
 // TestIBRelist: what waits moves when the lanes change: queue pairs, the packet
 // at the head, datagrams of the kernel and MADs.
 func TestIBRelist(t *testing.T) {

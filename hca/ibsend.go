@@ -8,9 +8,15 @@ import (
 	"cnuas/internal/wire"
 )
 
+// Waits implements ibport.Waiter.
+func (c *CA) Waits(p *ibport.Port, vl uint8) bool {
+	d := c.of(p)
+	return d.ib.queue[vl].Len() > 0 || vl != wire.VL15 && d.readyMask&(1<<vl) != 0
+}
+
 // Head implements ibport.Owner. Packets of the agents come first: they are few.
-// Others are made when the port asks; it asks for the next one when it takes the
-// one before. One for each lane stays here until the port has credits for it.
+// Others are made when the port asks, which it does when the wire is free. One
+// for each lane stays here until the port has credits for it.
 func (c *CA) Head(p *ibport.Port, vl uint8) *frame.Frame {
 	d := c.of(p)
 	s := d.ib

@@ -22,8 +22,9 @@ type Path struct {
 	MinRNRTimer  uint8      // default 12: 0.64 ms
 	RdAtomic     uint8      // default 16
 	Access       hca.Access // default all remote access
-	SL           uint8      // InfiniBand, as the next two
+	SL           uint8      // InfiniBand, as the next three
 	PathBits     [2]uint8   // which of its LIDs either side uses
+	PKeyIndex    [2]uint16  // of either side
 	Global       bool       // with a GRH; GIDIndex is meant then, by default 0
 	NoRetry      bool       // RetryCnt and RNRRetry are meant as they are
 }
@@ -61,7 +62,7 @@ func Connect(a, b *QP, p Path) error {
 		o := ends[1-i]
 		gids := o.Context().Device().GIDs()
 		at := hca.QPAttr{
-			Port: 1, Access: p.Access, PathMTU: p.MTU, DestQPN: o.Num(), RQPSN: p.PSN[1-i], SQPSN: p.PSN[i],
+			Port: 1, PKeyIndex: p.PKeyIndex[i], Access: p.Access, PathMTU: p.MTU, DestQPN: o.Num(), RQPSN: p.PSN[1-i], SQPSN: p.PSN[i],
 			Timeout: p.Timeout, RetryCnt: p.RetryCnt, RNRRetry: p.RNRRetry, MinRNRTimer: p.MinRNRTimer,
 			MaxRdAtomic: p.RdAtomic, MaxDestRdAtomic: p.RdAtomic,
 			AV: hca.AddressVector{SGIDIndex: p.GIDIndex[i], DGID: gids[p.GIDIndex[1-i]].GID, TrafficClass: p.TrafficClass,

@@ -44,6 +44,13 @@ type Owner interface {
 	PortEvent(p *Port, e Event)
 }
 
+// Waiter is implemented by an Owner that makes packets when Head asks for them:
+// Waits tells whether there may be one more, without making it. The port then
+// asks Head only when the wire is free.
+type Waiter interface {
+	Waits(p *Port, vl uint8) bool
+}
+
 // Event is something that an agent or a consumer wants to know of a port.
 type Event uint8
 
@@ -66,6 +73,7 @@ const (
 type Port struct {
 	cfg   Config
 	owner Owner
+	wait  Waiter // owner, if it is one
 	pool  *frame.Pool
 	link  *link.Port // nil: port 0 of a switch
 	proc  *sim.Proc
@@ -120,6 +128,7 @@ func New(e *sim.Engine, pool *frame.Pool, owner Owner, cfg Config) (*Port, error
 		return nil, fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
 	p := &Port{cfg: cfg, owner: owner, pool: pool, proc: e.NewProc(), state: mad.PortDown}
+	p.wait, _ = owner.(Waiter)
 	p.waitSince = sim.Forever
 	if cfg.Num != 0 || cfg.Node != mad.NodeSwitch {
 		p.link = link.NewPort(e, pool, p, int(cfg.Num), cfg.Name)

@@ -136,7 +136,13 @@ func (p *Port) choose() *frame.Frame {
 // there.
 func (p *Port) take(vl uint8) *frame.Frame {
 	f := p.owner.Take(p, vl)
-	if f == nil || p.owner.Head(p, vl) == nil {
+	more := f != nil
+	if more && p.wait != nil {
+		more = p.wait.Waits(p, vl)
+	} else if more {
+		more = p.owner.Head(p, vl) != nil
+	}
+	if !more {
 		p.waiting &^= 1 << vl
 	}
 	return f
