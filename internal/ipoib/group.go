@@ -17,6 +17,7 @@ type group struct {
 	mgid   hca.GID
 	full   bool // a full member, who receives; else only a sender
 	joined bool
+	due    bool // a full member that is to join, after others
 	asking bool
 	token  uint64 // of the latest question: answers to older ones do not count
 	tries  int
@@ -48,8 +49,25 @@ func (i *Interface) member(ip netip.Addr) {
 	default:
 		g.full, g.joined, g.tries = true, false, 0
 	}
+	g.due = true
 	if i.running {
-		g.join()
+		i.joinNext()
+	}
+}
+
+// joinNext joins the next group that is due, one at a time: the interfaces of a
+// large subnet ask all at once, and subnet administration has a short queue.
+func (i *Interface) joinNext() {
+	for _, g := range i.order {
+		if g.full && g.asking {
+			return
+		}
+	}
+	for _, g := range i.order {
+		if g.due {
+			g.join()
+			return
+		}
 	}
 }
 
@@ -58,6 +76,9 @@ func (i *Interface) leaveGroup(ip netip.Addr) {
 	if g := i.groups[MulticastGID(ip, i.pkey)]; g != nil && g.full {
 		g.leave()
 		g.remove()
+		if i.running {
+			i.joinNext() // in its place, should it have been asking
+		}
 	}
 }
 
@@ -101,13 +122,14 @@ func (g *group) join() {
 		mask = joinMakeMask
 	}
 	g.timer.Stop()
-	g.asking = true
+	g.asking, g.due = true, false
 	g.token++
 	token := g.token
 	i.cfg.SA.Ask(&Query{Method: mad.MethodSet, Attr: mad.AttrMCMemberRecord, Mask: mask, Record: &r}, func(a *Answer) {
 		if g.token == token {
 			g.asking = false
 			g.answered(a)
+			i.joinNext()
 		}
 	})
 }
@@ -216,7 +238,7 @@ func (g *group) drop() {
 	g.detach()
 	g.timer.Stop()
 	g.token++
-	g.joined, g.asking, g.tries = false, false, 0
+	g.joined, g.due, g.asking, g.tries = false, false, false, 0
 	g.i.ctr.TxNotJoined += uint64(len(g.queue))
 	g.queue = nil
 }

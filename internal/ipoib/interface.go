@@ -208,7 +208,7 @@ func (i *Interface) up() {
 	i.running, i.mtu = true, mtu
 	for _, x := range slices.Clone(i.order) {
 		if x.full {
-			x.join()
+			x.due = true
 		} else {
 			x.remove()
 		}
