@@ -3,9 +3,9 @@ package hca
 // Counters are what a device has counted since it was made. Bytes are frame
 // lengths from destination address to FCS, or from LRH to VCRC.
 type Counters struct {
-	TxFrames, TxBytes uint64 // RoCE frames sent
-	RxFrames, RxBytes uint64 // RoCE frames that the NIC handed up
-	TxLinkDown        uint64 // of the former, sent while there was no link
+	TxFrames, TxBytes uint64 // frames sent; with InfiniBand without those of the agents
+	RxFrames, RxBytes uint64 // frames that the NIC or the port handed up
+	TxLinkDown        uint64 // of the former, sent while the port was down, or on a service level without a lane
 
 	TxRequests, RxRequests       uint64 // request packets of RC and UC; received: in order
 	TxResponses, RxResponses     uint64 // READ responses and atomic acknowledges
@@ -31,7 +31,7 @@ type Counters struct {
 	TxDatagrams, RxDatagrams uint64 // of UD; received: delivered, each copy of a multicast
 	OverMTU                  uint64 // datagrams that were longer than the MTU and so not sent
 
-	MADsSent, MADsReceived uint64 // general services
+	MADsSent, MADsReceived uint64 // of QP0 and QP1, without those that agents answer
 	OwnDropped             uint64 // MADs and IPoIB packets that found no room to wait
 
 	CNPSent, CNPReceived uint64

@@ -1,6 +1,6 @@
 // Package hca is the host channel adapter: the verbs objects of IBTA vol. 1
-// chapters 10 and 11 and the RoCEv2 port that they send through. It makes no
-// OS calls: a program's memory is a Memory, its queues are rings in shared or
+// chapters 10 and 11 and the port, RoCEv2 or InfiniBand, that they send through.
+// It makes no OS calls: a program's memory is a Memory, its queues are rings in shared or
 // private memory (package ring), time comes from the engine. The kernel ABI
 // (package uverbs) and the Go API (package verbs) stand on it alike.
 //
