@@ -16,6 +16,7 @@ import (
 // itself.
 func (l *lab) dial(node [2]string, d time.Duration, forever bool, server, client string) (srv, cli string) {
 	l.t.Helper()
+	eventually(l.t, 5*time.Second, "the last server is forgotten", func() bool { return l.listeners(node[0]) == 0 })
 	s := l.start(node[0], strings.Fields(server)...)
 	if strings.HasPrefix(server, "qperf") {
 		l.listening(node[0], "19765")
@@ -76,7 +77,11 @@ func TestConnectionManager(t *testing.T) {
 		{server: "ib_send_lat -R -F -n 300 -e", client: "ib_send_lat -R -F -n 300 -e 10.0.0.1", want: "#bytes"},
 		{server: "ib_write_lat -R -F -n 300 -T 106", client: "ib_write_lat -R -F -n 300 -T 106 10.0.0.1", want: "#bytes"},
 		{server: "ib_atomic_bw -R -F -n 300", client: "ib_atomic_bw -R -F -n 300 10.0.0.1", want: "#bytes"},
-		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_bw rc_lat rc_rdma_write_bw rc_rdma_read_bw rc_rdma_write_lat", want: "rc_rdma_write_lat", forever: true},
+		// One test at a time: qperf's server crashes at the end of a test (rdma_destroy_qp
+		// of the listener, mended after 0.4.11), on hardware too.
+		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_bw", want: "bw", forever: true},
+		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_rdma_read_bw", want: "bw", forever: true},
+		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_rdma_write_lat", want: "latency", forever: true},
 	} {
 		t.Run(c.client, func(t *testing.T) {
 			l := &lab{t: t, name: l.name}
@@ -90,25 +95,10 @@ func TestConnectionManager(t *testing.T) {
 		l := &lab{t: t, name: l.name}
 		l.dial([2]string{"ck1", "ck1"}, 20*time.Second, false, "rping -s -v -C 5", "rping -c -v -C 5 -a 10.0.0.1")
 	})
-	for _, extra := range []string{"", " -b 10.0.0.1"} {
-		t.Run("mckey"+extra, func(t *testing.T) {
-			l := &lab{t: t, name: l.name}
-			r := l.start("ck1", strings.Fields("stdbuf -oL mckey -m 239.1.2.3 -C 50"+extra)...)
-			eventually(t, 10*time.Second, "joined", func() bool { return strings.Contains(r.out.String(), "joined dgid") })
-			for _, s := range []string{"-s -o", "-s"} { // the first only sends
-				extra := strings.Replace(extra, "0.0.1", "0.0.2", 1)
-				l.cnuas(append([]string{"exec", "ck2", "--"}, strings.Fields("mckey -m 239.1.2.3 -C 25 "+s+extra)...)...)
-			}
-			eventually(t, 10*time.Second, "the receiver ends", func() bool {
-				if strings.Contains(r.out.String(), "return status 0") {
-					return true
-				}
-				t.Logf("%v", l.status().Nodes[0].Interfaces[0].RDMA.Counters)
-				return false
-			})
-			r.wait(t, 10*time.Second)
-		})
-	}
+	t.Run("mckey", func(t *testing.T) {
+		l := &lab{t: t, name: l.name}
+		l.group("10.0.0")
+	})
 	for _, n := range l.status().Nodes {
 		if r := n.Interfaces[0].RDMA; r.QPs != 0 || n.Programs != 0 {
 			t.Errorf("%s: %d queue pairs and %d programs are left", n.Name, r.QPs, n.Programs)
@@ -119,6 +109,72 @@ func TestConnectionManager(t *testing.T) {
 			}
 		}
 	}
+}
+
+// group has node ck1 listen to a group, and ck2 send: once as a member that only
+// sends, once as one that would receive too, each with the route's choice of the
+// address and with its own.
+func (l *lab) group(prefix string) {
+	l.t.Helper()
+	for _, bind := range []bool{false, true} {
+		own := func(node string) string {
+			if bind {
+				return " -b " + prefix + "." + node
+			}
+			return ""
+		}
+		r := l.start("ck1", strings.Fields("stdbuf -oL mckey -m 239.1.2.3 -C 50"+own("1"))...)
+		eventually(l.t, 10*time.Second, "joined", func() bool { return strings.Contains(r.out.String(), "joined dgid") })
+		for _, s := range []string{" -o", ""} {
+			l.cnuas(append([]string{"exec", "ck2", "--"}, strings.Fields("mckey -m 239.1.2.3 -C 25 -s"+s+own("2"))...)...)
+		}
+		if err := r.wait(l.t, 10*time.Second); err != nil {
+			l.t.Errorf("receiver: %v\n%s", err, r.out.String())
+		}
+	}
+}
+
+// TestConnectionManagerInfiniBand: the same over InfiniBand, with the addresses
+// of IPoIB.
+func TestConnectionManagerInfiniBand(t *testing.T) {
+	simtest.Need(t, "rping", "ib_write_bw", "qperf")
+	toml := ""
+	for i := range 2 {
+		toml += fmt.Sprintf("[[node]]\nname = \"ck%d\"\n[[link]]\na = \"ck%d:ib0\"\nb = \"cks:%d\"\n", i+1, i+1, i+1)
+	}
+	l := up(t, "e2e-cmib", "[[switch]]\nname = \"cks\"\nkind = \"ib\"\n[defaults.link]\nwidth = 1\nspeed = \"EDR\"\n"+toml)
+	nodes := [2]string{"ck1", "ck2"}
+	for _, c := range []struct {
+		server, client, want string
+		forever              bool
+	}{
+		{server: "rping -s -v -C 10", client: "rping -c -v -C 10 -a 10.0.0.1", want: "rdma-ping-9"},
+		{server: "rping -s -v -C 10 -a ::", client: "rping -c -v -C 10 -a fd00::1", want: "rdma-ping-9"},
+		{server: "ucmatose -c 20 -C 50 -S 3000", client: "ucmatose -c 20 -C 50 -S 3000 -s 10.0.0.1", want: "return status 0"},
+		{server: "udaddy -c 10 -C 5", client: "udaddy -c 10 -C 5 -s 10.0.0.1", want: "return status 0"},
+		{server: "rdma_server", client: "rdma_client -s 10.0.0.1", want: "end 0"},
+		{server: "cmtime", client: "cmtime -c 100 -s 10.0.0.1", want: "disconnect", forever: true},
+		{server: "rstream -S 4000 -C 100", client: "rstream -S 4000 -C 100 -s 10.0.0.1", want: "781k"},
+		{server: "ib_write_bw -R -F -n 500", client: "ib_write_bw -R -F -n 500 10.0.0.1", want: "#bytes"},
+		{server: "ib_send_bw -R -F -c UD -n 500 -r 512", client: "ib_send_bw -R -F -c UD -n 500 -r 512 10.0.0.1", want: "#bytes"},
+		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_bw", want: "bw", forever: true},
+	} {
+		t.Run(c.client, func(t *testing.T) {
+			l := &lab{t: t, name: l.name}
+			srv, cli := l.dial(nodes, 40*time.Second, c.forever, c.server, c.client)
+			if !strings.Contains(cli, c.want) {
+				t.Errorf("no result:\n%s\nserver:\n%s", cli, srv)
+			}
+		})
+	}
+	t.Run("rping in one node", func(t *testing.T) {
+		l := &lab{t: t, name: l.name}
+		l.dial([2]string{"ck1", "ck1"}, 20*time.Second, false, "rping -s -v -C 5", "rping -c -v -C 5 -a 10.0.0.1")
+	})
+	t.Run("mckey", func(t *testing.T) {
+		l := &lab{t: t, name: l.name}
+		l.group("10.0.0")
+	})
 }
 
 // TestConnectionManagerFile: signals, readiness, forks, limits.
@@ -144,6 +200,7 @@ func TestConnectionManagerDies(t *testing.T) {
 	simtest.Need(t, "rping")
 	l := up(t, "e2e-cmdie", star("ck", 2, "10Gbps", ""))
 	for _, victim := range []int{0, 1} {
+		eventually(t, 5*time.Second, "the last server is forgotten", func() bool { return l.listeners("ck1") == 0 })
 		s := l.start("ck1", "sh", "-c", "echo $$; exec stdbuf -oL rping -s -v")
 		eventually(t, 10*time.Second, "the server listens", func() bool { return l.listeners("ck1") > 0 })
 		c := l.start("ck2", "sh", "-c", "echo $$; exec stdbuf -oL rping -c -v -a 10.0.0.1")
