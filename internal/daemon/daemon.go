@@ -198,6 +198,7 @@ func (d *Daemon) serve(ready func(*Ready)) error {
 	wg.Go(func() { fail <- d.loop.Run() })
 	wg.Go(func() { fail <- srv.Serve() })
 	wg.Go(func() { d.watch(d.ctx) })
+	wg.Go(func() { d.watchIPoIB(d.ctx) })
 	d.awaitSubnet(d.ctx)
 	d.settle()
 	wg.Go(func() { d.account(d.ctx) })

@@ -1,7 +1,10 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
+	"sync"
 
 	"cnuas/internal/fabric"
 	"cnuas/internal/host"
@@ -57,6 +60,23 @@ func (d *Daemon) attachIPoIB() error {
 		}
 	}
 	return nil
+}
+
+// watchIPoIB tells the interfaces which addresses their kernels have, until ctx
+// ends: users add and remove some.
+func (d *Daemon) watchIPoIB(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, n := range d.nodes {
+		for _, x := range n.ipoib {
+			wg.Go(func() {
+				err := x.tap.WatchAddrs(ctx, func(a []netip.Prefix) { d.loop.Do(func() { x.i.SetAddrs(a) }) })
+				if err != nil && ctx.Err() == nil {
+					d.logf("%v", err)
+				}
+			})
+		}
+	}
+	wg.Wait()
 }
 
 // Readable implements realtime.Poller.

@@ -55,6 +55,9 @@ func TestIPoIB(t *testing.T) {
 	for _, argv := range []string{"-c 3 -i 0.2 -W 5 " + ip, "-c 1 -W 5 -M do -s 2016 " + ip, "-c 2 -i 0.2 -W 5 fd00::2", "-c 2 -i 0.2 -W 5 " + ll + "%ib0"} {
 		l.cnuas(append([]string{"exec", "cw1", "--", "ping"}, strings.Fields(argv)...)...)
 	}
+	l.cnuas("exec", "cw2", "--", "ip", "addr", "add", "10.77.0.2/24", "dev", "ib0")
+	l.cnuas("exec", "cw1", "--", "ip", "addr", "add", "10.77.0.1/24", "dev", "ib0")
+	l.cnuas("exec", "cw1", "--", "ping", "-c", "2", "-i", "0.2", "-W", "5", "10.77.0.2")
 	if out, err := l.try("exec", "cw1", "--", "ping", "-c", "1", "-W", "1", strings.TrimSuffix(ip, "2")+"99"); err == nil {
 		t.Errorf("an address that nobody has answers:\n%s", out)
 	}

@@ -102,17 +102,20 @@ func (n *NS) solicit(hop netip.Addr, index int) error {
 }
 
 // neighEvents opens a socket on which changes of the neighbour table arrive.
-func (n *NS) neighEvents() (f *os.File, err error) {
+func (n *NS) neighEvents() (*os.File, error) { return n.events(unix.RTMGRP_NEIGH) }
+
+// events opens a socket on which changes of the groups' tables arrive.
+func (n *NS) events(groups uint32) (f *os.File, err error) {
 	err = n.In(func() error {
 		fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("netlink: %w", err)
 		}
-		if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_NEIGH}); err != nil {
+		if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
 			unix.Close(fd)
-			return fmt.Errorf("netlink: subscribe to neighbours: %w", err)
+			return fmt.Errorf("netlink: subscribe to changes: %w", err)
 		}
-		f = os.NewFile(uintptr(fd), "neighbours")
+		f = os.NewFile(uintptr(fd), "netlink")
 		return nil
 	})
 	return f, err

@@ -2,7 +2,9 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -331,4 +333,38 @@ func TestLayer3(t *testing.T) {
 		return
 	}
 	t.Error("no packet came")
+}
+
+// TestWatchAddrs: what users do to the addresses is told.
+func TestWatchAddrs(t *testing.T) {
+	simtest.Root(t)
+	n := newNS(t, "adr")
+	x := newTAP(t, n, tapConfig(0x21, "10.9.1.1/24", "fd00:9::1/64"))
+	got := make(chan []netip.Prefix, 16)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- x.WatchAddrs(ctx, func(a []netip.Prefix) { got <- a }) }()
+	expect := func(want string) {
+		t.Helper()
+		for end := time.After(5 * time.Second); ; {
+			select {
+			case a := <-got:
+				if s := fmt.Sprint(a); s == want {
+					return
+				}
+			case <-end:
+				now, err := x.Addrs()
+				t.Fatalf("never told of %s; now %v %v", want, now, err)
+			}
+		}
+	}
+	expect("[10.9.1.1/24 fd00:9::1/64 fe80::ff:fe00:21/64]")
+	command(t, "ip", "-n", n.Name(), "addr", "add", "10.9.2.1/16", "dev", "eth0")
+	expect("[10.9.1.1/24 10.9.2.1/16 fd00:9::1/64 fe80::ff:fe00:21/64]")
+	command(t, "ip", "-n", n.Name(), "addr", "del", "fd00:9::1/64", "dev", "eth0")
+	expect("[10.9.1.1/24 10.9.2.1/16 fe80::ff:fe00:21/64]")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }

@@ -16,7 +16,7 @@ type Config struct {
 	SA    SA
 	Proc  *sim.Proc
 	Host  Host           // may be set later, by SetHost
-	Addrs []netip.Prefix // of the node's kernel; the link-local one is added
+	Addrs []netip.Prefix // of the node's kernel at first; the link-local one is added
 }
 
 // Interface is IP over one InfiniBand port.
@@ -93,6 +93,23 @@ func (i *Interface) Addr() Addr { return NewAddr(i.qp.Num(), i.gid) }
 
 // Addrs are the interface's IP addresses, the link-local one last.
 func (i *Interface) Addrs() []netip.Prefix { return i.addrs }
+
+// SetAddrs changes the IP addresses: those that others are answered for.
+func (i *Interface) SetAddrs(addrs []netip.Prefix) {
+	old := i.addrs
+	i.addrs = slices.Clone(addrs)
+	if i.pkey == 0 {
+		return // no group is known yet
+	}
+	for _, p := range old {
+		if a := p.Addr(); a.Is6() {
+			if g := netip.AddrFrom16(wire.SolicitedNode(a.As16())); !i.permanent(g) {
+				i.leaveGroup(g)
+			}
+		}
+	}
+	i.ownGroups()
+}
 
 // GID is that of the port.
 func (i *Interface) GID() hca.GID { return i.port.GID() }

@@ -384,3 +384,33 @@ func TestPKey(t *testing.T) {
 		t.Errorf("broadcast group %v", netip.AddrFrom16(g))
 	}
 }
+
+// TestSetAddrs: addresses that users add are answered for, those that they
+// remove not any more.
+func TestSetAddrs(t *testing.T) {
+	l := upLab(t, 2)
+	h1, h2 := l.ports[0], l.ports[1]
+	solicited := MulticastGID(netip.MustParseAddr("ff02::1:ff00:99"), 0xffff)
+	h2.i.SetAddrs([]netip.Prefix{netip.MustParsePrefix("10.0.0.99/24"), netip.MustParsePrefix("fd00::99/64"), netip.MustParsePrefix("fe80::200:0:0:2/64")})
+	l.run(sim.Millisecond)
+	if h2.attached[solicited] == 0 {
+		t.Errorf("attached to %v", h2.attached)
+	}
+	h1.send("10.0.0.2", "gone")
+	h1.send("10.0.0.99", "new4")
+	h1.send("fd00::99", "new6")
+	l.run(10 * sim.Second)
+	if want := []string{"new4", "new6"}; !slices.Equal(h2.got, want) {
+		t.Errorf("h2 got %v, want %v", h2.got, want)
+	}
+	h2.i.SetAddrs([]netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")})
+	l.run(sim.Millisecond)
+	if h2.attached[solicited] != 0 || h2.attached[MulticastGID(netip.MustParseAddr("224.0.0.1"), 0xffff)] == 0 {
+		t.Errorf("attached to %v", h2.attached)
+	}
+	h1.send("10.0.0.2", "back")
+	l.run(10 * sim.Second)
+	if got := h2.got[len(h2.got)-1]; got != "back" {
+		t.Errorf("h2 got %v", h2.got)
+	}
+}
