@@ -3,6 +3,7 @@ package uverbs_test
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,9 @@ func memlockCanBeRaised() bool {
 
 func TestSignalsArePassedOn(t *testing.T) {
 	f := newFabric(t)
+	// Where these are ignored (nohup, a job in the background of a script)
+	// programs would inherit that, and a shell could not trap them.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1)
 	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGUSR1, unix.SIGHUP} {
 		p := f.exec(t, 0, "sh", "-c", "trap 'echo caught; exit 3' TERM INT USR1 HUP; echo ready; while :; do sleep 0.02; done")
 		p.await(t, "ready")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -180,6 +181,9 @@ func TestBinaryBothWays(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	g := newGuest(t)
+	// Where these are ignored (nohup, a job in the background of a script)
+	// programs would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
 		ch := make(chan os.Signal, 1)
 		pr, pw := io.Pipe()
