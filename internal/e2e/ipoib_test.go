@@ -58,8 +58,11 @@ func TestIPoIB(t *testing.T) {
 	l.cnuas("exec", "cw2", "--", "ip", "addr", "add", "10.77.0.2/24", "dev", "ib0")
 	l.cnuas("exec", "cw1", "--", "ip", "addr", "add", "10.77.0.1/24", "dev", "ib0")
 	l.cnuas("exec", "cw1", "--", "ping", "-c", "2", "-i", "0.2", "-W", "5", "10.77.0.2")
-	if out, err := l.try("exec", "cw1", "--", "ping", "-c", "1", "-W", "1", strings.TrimSuffix(ip, "2")+"99"); err == nil {
-		t.Errorf("an address that nobody has answers:\n%s", out)
+	if out, err := l.try("exec", "cw1", "--", "ping", "-c", "1", "-W", "10", strings.TrimSuffix(ip, "2")+"99"); err == nil || !strings.Contains(out, "Destination Host Unreachable") {
+		t.Errorf("an address that nobody has:\n%s", out)
+	}
+	if out, err := l.try("exec", "cw1", "--", "ping", "-6", "-c", "1", "-W", "10", "fd00::99"); err == nil || !strings.Contains(out, "Address unreachable") {
+		t.Errorf("an address that nobody has:\n%s", out)
 	}
 	eventually(t, 5*time.Second, "tcpdump on ib0 sees the echo", func() bool { return strings.Contains(dump.out.String(), "ICMP echo reply") })
 	c.cmd.Process.Signal(interrupt)

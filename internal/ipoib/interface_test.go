@@ -414,3 +414,57 @@ func TestSetAddrs(t *testing.T) {
 		t.Errorf("h2 got %v", h2.got)
 	}
 }
+
+// TestUnreachable: the kernel is told of packets that nobody answers for, but
+// not of errors, which would be answered for ever.
+func TestUnreachable(t *testing.T) {
+	l := upLab(t, 1)
+	h1 := l.ports[0]
+	var got [][]byte
+	h1.i.host = recorder(func(b []byte) bool { got = append(got, slices.Clone(b)); return true })
+	long := append(packet(1, "10.0.0.9", "long"), make([]byte, 300)...)
+	long[2], long[3] = 360>>8, 360&0xff
+	icmpError := packet(1, "10.0.0.9", "oops")
+	icmpError[9], icmpError[20] = wire.ProtoICMP, wire.ICMPUnreachable
+	icmpError6 := packet(1, "fd00::9", "oops")
+	icmpError6[6], icmpError6[40] = wire.ProtoICMPv6, wire.ICMPv6Unreachable
+	for _, b := range [][]byte{packet(1, "10.0.0.9", "four"), long, icmpError, packet(1, "fd00::9", "six!"), icmpError6} {
+		h1.output(b)
+	}
+	l.run(arpTries*arpTime + sim.Millisecond)
+	if len(got) != 3 {
+		t.Fatalf("%d errors: % x", len(got), got)
+	}
+	for k, want := range []struct {
+		src, dst string
+		quote    []byte
+	}{
+		{"10.0.0.9", "10.0.0.1", packet(1, "10.0.0.9", "four")},
+		{"10.0.0.9", "10.0.0.1", long[:quoted]},
+		{"fd00::9", "fd00::1", packet(1, "fd00::9", "six!")},
+	} {
+		b := got[k]
+		src, dst, m, typ, code, ok := netip.Addr{}, netip.Addr{}, []byte(nil), byte(wire.ICMPUnreachable), byte(wire.ICMPCodeHost), false
+		if h := wire.IPv4(b); h.Valid() {
+			src, dst, m = netip.AddrFrom4(h.Src()), netip.AddrFrom4(h.Dst()), b[20:]
+			ok = h.ChecksumOK() && h.Proto() == wire.ProtoICMP && wire.ICMP(m).ChecksumOK()
+		} else {
+			h := wire.IPv6(b)
+			src, dst, m = netip.AddrFrom16(h.Src()), netip.AddrFrom16(h.Dst()), b[40:]
+			ok = h.Valid() && h.NextHeader() == wire.ProtoICMPv6 && wire.ICMP(m).ChecksumOK6(h.Src(), h.Dst())
+			typ, code = wire.ICMPv6Unreachable, wire.ICMPv6CodeAddress
+		}
+		if !ok || src.String() != want.src || dst.String() != want.dst || m[0] != typ || m[1] != code || string(m[8:]) != string(want.quote) {
+			t.Errorf("error %d: % x", k, b)
+		}
+	}
+	h1.output(packet(1, "10.0.0.9", "more"))
+	if c := h1.i.Counters(); len(got) != 4 || c.TxUnresolved != 6 {
+		t.Errorf("%d errors, %+v", len(got), c)
+	}
+}
+
+type recorder func([]byte) bool
+
+func (f recorder) Deliver(b []byte) bool { return f(b) }
+func (recorder) LinkChanged(bool, int)   {}

@@ -74,7 +74,7 @@ func (n *neighbour) send(b []byte) {
 		n.queue = append(n.queue, append([]byte(nil), b...))
 		n.resolve()
 	case failed:
-		n.i.ctr.TxUnresolved++
+		n.i.unreachable(b)
 	default:
 		if n.state == stale {
 			n.state, n.tries = probing, 0
@@ -134,9 +134,11 @@ func (n *neighbour) HandleEvent(now sim.Time, _ uint32, _ uint64) {
 			n.solicit()
 			return
 		}
-		n.i.ctr.TxUnresolved += uint64(len(n.queue))
-		n.queue = nil
-		n.state = failed
+		q := n.queue
+		n.queue, n.state = nil, failed
+		for _, b := range q {
+			n.i.unreachable(b)
+		}
 		n.timer.Reset(now + failTime)
 		n.tell(Addr{}, ErrUnreachable)
 	case reachable:
