@@ -124,7 +124,7 @@ func TestBacklog(t *testing.T) {
 		r.must(c, 6, 0, append(connParams(uint32(0x11+k), ""), u32(a, 0, 0, 0)...))
 	}
 	r.run(10 * sim.Second)
-	if n := len(s.events); n != 2 {
+	if n := r.queued(s); n != 2 {
 		t.Fatalf("%d requests wait, want 2", n)
 	}
 	for range 3 {
@@ -222,7 +222,7 @@ func TestMigrate(t *testing.T) {
 	f, g := r.open(0), r.open(0)
 	a := r.create(f, 1, spaceTCP)
 	r.resolveIP(f, a, ip(1), 5)
-	for len(f.events) == 0 {
+	for r.queued(f) == 0 {
 		r.run(sim.Millisecond)
 	}
 	if _, e := r.with(g, 18, 4, respond(a, 0), nil, fileID{9, 9}); e != unix.EINVAL {

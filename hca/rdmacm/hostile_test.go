@@ -182,7 +182,7 @@ func TestEventsAreBounded(t *testing.T) {
 		if e := r.resolveIP(f, a, stranger, 5); e == unix.ENOMEM {
 			break
 		} else if e == 0 {
-			for k := len(f.events); len(f.events) == k; {
+			for r.queued(f) == n {
 				r.run(sim.Millisecond)
 			}
 			n++

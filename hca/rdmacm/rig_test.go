@@ -127,6 +127,12 @@ func (r *rig) event(f *file) (b []byte, e unix.Errno) {
 	return b, e
 }
 
+// queued is how many events wait.
+func (r *rig) queued(f *file) (n int) {
+	r.do(func() { n = len(f.events) })
+	return n
+}
+
 // await runs the engine until the file has an event, and checks which.
 func (r *rig) await(f *file, kind uint32, status int32) []byte {
 	r.t.Helper()
