@@ -335,11 +335,14 @@ func TestRefusedRequests(t *testing.T) {
 		{"not our LID", func(d *cm.Dial, _ *cm.Params) { d.Path.DLID = 99 }, mad.RejectPrimaryRemoteLID},
 		{"P_Key", func(d *cm.Dial, _ *cm.Params) { d.Path.PKey = 0x8123 }, mad.RejectUnsupported},
 		{"MTU", func(d *cm.Dial, _ *cm.Params) { d.Path.MTU = 9 }, mad.RejectInvalidMTU},
+		{"MTU larger than ours", func(d *cm.Dial, _ *cm.Params) { d.Path.MTU = mad.MTU4096 }, mad.RejectInvalidMTU},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNetwork(t, false)
+			n.smaller[1] = 1
 			a, p := n.pair()
 			d, pp := n.dial(service), params(0x11)
+			d.Path.MTU = mad.MTU2048
 			c.change(&d, &pp)
 			roundabout := &rerouted{end{n, 0}}
 			m := cm.New(roundabout, n.eng.NewProc(), cm.Config{GUID: 0x100, LID: nil})
@@ -347,6 +350,9 @@ func TestRefusedRequests(t *testing.T) {
 			_, err := m.Connect(a, d, &pp)
 			must(t, err)
 			n.run(sim.Millisecond)
+			if c.reason == mad.RejectInvalidMTU && string(a.last.ARI) != "\x04" {
+				t.Errorf("additional information %x, want the MTU that goes", a.last.ARI)
+			}
 			if a.events() != fmt.Sprintf("rejected %d", c.reason) || p.events() != "" {
 				t.Errorf("%s; %s; %s", a.events(), p.events(), n.messages())
 			}

@@ -22,6 +22,7 @@ type Port interface {
 	SendMAD(qp uint32, to *hca.MADAddress, m []byte) error
 	GIDs() []hca.GIDEntry
 	PKeys() []uint16
+	ActiveMTU() uint8 // code: 1 for 256 bytes to 5 for 4096
 }
 
 // Config of a Manager. Zero values take the defaults stated.

@@ -23,6 +23,8 @@ type network struct {
 	flight []packet
 	proc   *sim.Proc
 	roce   bool
+
+	smaller [2]uint8 // how much smaller than 4096 bytes the MTU code of an end is
 }
 
 // copies is how often a message arrives: 0 loses it.
@@ -39,9 +41,10 @@ type end struct {
 	i   int
 }
 
-func gid(i int) hca.GID       { return hca.GID{0: 0xfe, 1: 0x80, 15: byte(i + 1)} }
-func lid(i int) wire.LID      { return wire.LID(0x10 * (i + 1)) }
-func (e end) PKeys() []uint16 { return []uint16{0xffff} }
+func gid(i int) hca.GID        { return hca.GID{0: 0xfe, 1: 0x80, 15: byte(i + 1)} }
+func lid(i int) wire.LID       { return wire.LID(0x10 * (i + 1)) }
+func (e end) PKeys() []uint16  { return []uint16{0xffff} }
+func (e end) ActiveMTU() uint8 { return 5 - e.net.smaller[e.i] }
 func (e end) GIDs() []hca.GIDEntry {
 	return []hca.GIDEntry{{GID: gid(e.i), Valid: true}, {}}
 }

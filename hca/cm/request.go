@@ -180,8 +180,8 @@ func (m *Manager) pathOf(from *hca.MADAddress, q *mad.ConnectRequest) (p Path, r
 	if p.PKeyIndex, ok = m.pkeyIndex(q.PKey); !ok {
 		return p, mad.RejectUnsupported, nil
 	}
-	if q.PathMTU.Bytes() == 0 {
-		return p, mad.RejectInvalidMTU, nil
+	if mtu := mad.MTU(m.port.ActiveMTU()); q.PathMTU.Bytes() == 0 || q.PathMTU > mtu {
+		return p, mad.RejectInvalidMTU, []byte{byte(mtu)} // the largest that goes (§12.6.7.2)
 	}
 	if m.cfg.RoCE {
 		p.SLID, p.DLID = 0, 0
