@@ -55,6 +55,9 @@ func TestIPoIB(t *testing.T) {
 	for _, argv := range []string{"-c 3 -i 0.2 -W 5 " + ip, "-c 1 -W 5 -M do -s 2016 " + ip, "-c 2 -i 0.2 -W 5 fd00::2", "-c 2 -i 0.2 -W 5 " + ll + "%ib0"} {
 		l.cnuas(append([]string{"exec", "cw1", "--", "ping"}, strings.Fields(argv)...)...)
 	}
+	if out := l.cnuas("exec", "cw1", "--", "ping", "-6", "-c", "3", "-i", "0.2", "-W", "5", "ff02::1%ib0"); !strings.Contains(out, "from "+ll) {
+		t.Errorf("all nodes, and no answer from %s:\n%s", ll, out)
+	}
 	l.cnuas("exec", "cw2", "--", "ip", "addr", "add", "10.77.0.2/24", "dev", "ib0")
 	l.cnuas("exec", "cw1", "--", "ip", "addr", "add", "10.77.0.1/24", "dev", "ib0")
 	l.cnuas("exec", "cw1", "--", "ping", "-c", "2", "-i", "0.2", "-W", "5", "10.77.0.2")
