@@ -20,6 +20,7 @@ type Path struct {
 	Lifetime     mad.Timeout // of a packet on the way
 
 	SLID, DLID wire.LID // InfiniBand
+	PathBits   uint8    // of SLID
 	SL         uint8
 	Global     bool // packets have a GRH; always with RoCE
 
@@ -29,7 +30,7 @@ type Path struct {
 // Address is where messages to the peer's manager go.
 func (p *Path) Address() hca.MADAddress {
 	return hca.MADAddress{
-		QPN: wire.QP1, QKey: wire.QP1QKey, LID: p.DLID, SL: p.SL, PKeyIndex: p.PKeyIndex,
+		QPN: wire.QP1, QKey: wire.QP1QKey, LID: p.DLID, SL: p.SL, PathBits: p.PathBits, PKeyIndex: p.PKeyIndex,
 		GRH: p.Global, SGIDIndex: p.SGIDIndex, GID: p.DGID, FlowLabel: p.FlowLabel,
 		TrafficClass: p.TrafficClass, HopLimit: p.HopLimit, MAC: p.MAC,
 	}
@@ -39,7 +40,7 @@ func (p *Path) Address() hca.MADAddress {
 func (p *Path) Vector() hca.AddressVector {
 	return hca.AddressVector{
 		SGIDIndex: p.SGIDIndex, DGID: p.DGID, TrafficClass: p.TrafficClass, HopLimit: p.HopLimit,
-		FlowLabel: p.FlowLabel, SL: p.SL, DLID: p.DLID, Global: p.Global, DMAC: p.MAC,
+		FlowLabel: p.FlowLabel, SL: p.SL, DLID: p.DLID, PathBits: p.PathBits, Global: p.Global, DMAC: p.MAC,
 	}
 }
 

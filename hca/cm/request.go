@@ -191,6 +191,9 @@ func (m *Manager) pathOf(from *hca.MADAddress, q *mad.ConnectRequest) (p Path, r
 	if p.SLID != wire.LIDPermissive && p.SLID>>lmc != base>>lmc {
 		return p, mad.RejectPrimaryRemoteLID, []byte{byte(base >> 8), byte(base)}
 	}
+	if p.SLID != wire.LIDPermissive {
+		p.PathBits = uint8(p.SLID & (1<<lmc - 1))
+	}
 	if p.DLID == wire.LIDPermissive || !q.PrimarySubnetLocal { // the way to the router is that of the message
 		p.DLID, p.SL = from.LID, from.SL
 	}

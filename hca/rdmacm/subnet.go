@@ -67,6 +67,7 @@ func (i *id) setPath(r *mad.PathRecord) bool {
 	p := cm.Path{
 		SGID: i.path.SGID, DGID: hca.GID(r.DGID), SGIDIndex: i.sgidIndex, FlowLabel: r.FlowLabel, TrafficClass: r.TClass, HopLimit: r.HopLimit,
 		PKey: r.PKey, MTU: r.MTU, Rate: r.Rate, Lifetime: r.PacketLifeTime, SLID: r.SLID, DLID: r.DLID, SL: r.SL, Global: r.HopLimit > 1,
+		PathBits: uint8(r.SLID & (1<<i.dev.HCA.IB().LMC() - 1)),
 	}
 	for k, x := range i.dev.HCA.PKeys() {
 		if x != 0 && x&0x7fff == r.PKey&0x7fff {
