@@ -134,7 +134,7 @@ var smTools = []tool{
 // of two leaves, two spines and eight hosts, and compares what they print with
 // what they print elsewhere.
 func TestIBTools(t *testing.T) {
-	l := upGolden(t, "e2e-ibtools", "--sm", "none", "--no-ipoib")
+	l := upGolden(t, "e2e-ibtools", "--sm", "none")
 	for _, x := range initTools {
 		x.check(l)
 	}
