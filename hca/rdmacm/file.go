@@ -44,15 +44,22 @@ func (f *file) deliver(e *event) {
 	if f.closed {
 		return
 	}
-	if len(f.readers) > 0 {
-		r := f.readers[0]
-		f.readers = slices.Delete(f.readers, 0, 1)
-		e.account(1)
-		r.got <- e
-		return
+	if !f.hand(e) {
+		f.events = append(f.events, e)
+		f.changed()
 	}
-	f.events = append(f.events, e)
-	f.changed()
+}
+
+// hand gives an event to the first who waits for one; false: nobody does.
+func (f *file) hand(e *event) bool {
+	if len(f.readers) == 0 {
+		return false
+	}
+	r := f.readers[0]
+	f.readers = slices.Delete(f.readers, 0, 1)
+	e.account(1)
+	r.got <- e
+	return true
 }
 
 // changed tells that the number of events is another.
@@ -75,11 +82,12 @@ func (f *file) dropEvents(drop func(*event) bool) {
 	}
 }
 
-// unget puts back an event that could not be given to its reader.
+// unget takes back an event that could not be given to its reader, who may have
+// been killed: the next who waits gets it.
 func (f *file) unget(e *event) {
 	f.svc.cfg.Do(func() {
 		e.account(-1)
-		if !f.closed && e.owner.state != stateGone {
+		if !f.closed && e.owner.state != stateGone && !f.hand(e) {
 			f.events = slices.Insert(f.events, 0, e)
 			f.changed()
 		}

@@ -239,3 +239,30 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("%d events, %d and %d identifiers", n, f.ids, g.ids)
 	}
 }
+
+// TestKilledReader: an event that was handed to a reader who cannot take it goes
+// to the next.
+func TestKilledReader(t *testing.T) {
+	r := newRig(t, Limits{})
+	f := r.open(0)
+	a := r.create(f, 1, spaceTCP)
+	first, second := &reader{got: make(chan *event, 1)}, &reader{got: make(chan *event, 1)}
+	r.do(func() {
+		f.readers = append(f.readers, first, second)
+		i, err := f.id(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.post(evAddrResolved, 0, nil)
+	})
+	f.unget(<-first.got)
+	e := <-second.got
+	f.unget(e)
+	if n := r.queued(f); n != 1 {
+		t.Errorf("%d events wait, want 1", n)
+	}
+	r.await(f, evAddrResolved, 0)
+	if n := le.Uint32(r.must(f, 1, 4, respond(a, 0))); n != 1 {
+		t.Errorf("%d events were reported, want 1", n)
+	}
+}
