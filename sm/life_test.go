@@ -143,6 +143,62 @@ func TestReregister(t *testing.T) {
 	}
 }
 
+// TestReregisterAfterReturn: ports that a cable between switches, or the
+// manager's own, took away were forgotten, members of groups too. Their own links
+// stay Active meanwhile, so nothing but ClientReregister tells them.
+func TestReregisterAfterReturn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		cables [][2]any
+	}{
+		{"links of a leaf", [][2]any{{"L2", 5}, {"L2", 6}}},
+		{"the manager's port", [][2]any{{"H1", 1}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := smtest.FT2x2x8(sim.NewEngine(1))
+			f.Node("H8").Ports[1].Info.CapabilityMask |= mad.CapClientReregistration
+			h := f.Node("H8").Ports[1]
+			m := up(t, f, "H1", sm.Config{Sweep: sim.Second})
+			if h.Reregister != 1 {
+				t.Fatalf("%d ClientReregister after the first sweep", h.Reregister)
+			}
+			var ends [][2]*smtest.Port
+			for _, x := range c.cables {
+				p := f.Node(x[0].(string)).Ports[x[1].(int)]
+				ends = append(ends, [2]*smtest.Port{p, f.Pull(p)})
+			}
+			f.Run(5 * sim.Second)
+			if m.Subnet().PortByGUID(h.GUID) != nil || h.Info.PortState != mad.PortActive {
+				t.Fatal("H8 is to be out of reach with an Active port")
+			}
+			lost := 0
+			f.Drop = func(p *smtest.Port, d *sm.Datagram) bool { // a sweep in which nothing can be set
+				drop := d.Packet().Method() == mad.MethodSet && d.Packet().Attr() == mad.AttrPortInfo
+				lost += map[bool]int{true: 1}[drop]
+				return drop
+			}
+			for _, e := range ends {
+				f.Plug(e[0], e[1])
+			}
+			f.Run(5 * sim.Second)
+			f.Drop = nil
+			f.Run(5 * sim.Second)
+			reach(t, f)
+			if lost == 0 {
+				t.Error("no Set of PortInfo was lost")
+			}
+			if h.Reregister != 2 {
+				t.Errorf("%d ClientReregister after the return", h.Reregister)
+			}
+			m.Heavy()
+			f.Run(sim.Second)
+			if h.Reregister != 2 {
+				t.Errorf("%d after another sweep", h.Reregister)
+			}
+		})
+	}
+}
+
 // TestSpec brings up the shipped InfiniBand topologies with every engine.
 func TestSpec(t *testing.T) {
 	for _, file := range []string{"ib-fat-tree", "ib-two-hosts"} {

@@ -117,14 +117,34 @@ func (m *Manager) configure(p *Port) {
 	}
 	pi := m.wanted(p)
 	same := pi == clean(p.Info)
-	if p.IsEnd() && !p.Node.IsSwitch() && pi.CapabilityMask&mad.CapClientReregistration != 0 && (m.fresh || p.Info.PortState == mad.PortInit) {
-		pi.ClientReregister, same = true, false
+	did := (*Manager).didPortInfo
+	if p.owed = m.forgot(p); p.owed {
+		pi.ClientReregister, same, did = true, false, (*Manager).didReregister
 	}
 	if same {
 		return
 	}
 	pi.PortState, pi.PortPhysicalState = mad.PortNoChange, mad.PhysNoChange
-	m.set(p.Node, p, mad.AttrPortInfo, m.portMod(p), &pi, (*Manager).didPortInfo).path = m.pathOf(p)
+	m.set(p.Node, p, mad.AttrPortInfo, m.portMod(p), &pi, did).path = m.pathOf(p)
+}
+
+// forgot tells whether a port's clients have to register anew: subnet
+// administration begins when the manager becomes master, and forgets ports that
+// are out of reach. Those may return with their own link Active all the time.
+func (m *Manager) forgot(p *Port) bool {
+	if !p.IsEnd() || p.Node.IsSwitch() || p.Info.CapabilityMask&mad.CapClientReregistration == 0 {
+		return false
+	}
+	if m.fresh || m.sub == nil || p.Info.PortState == mad.PortInit {
+		return true
+	}
+	before := m.sub.byPort[p.GUID]
+	return before == nil || before.owed
+}
+
+func (m *Manager) didReregister(q *request, r *reply) {
+	m.didPortInfo(q, r)
+	q.port.owed = !r.good()
 }
 
 // clean is pi without what a Get cannot tell.

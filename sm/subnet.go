@@ -51,6 +51,7 @@ type Port struct {
 	want   []uint16 // P_Keys that an end port is to have
 	index0 uint16   // which of them is entry 0, without the bit of membership
 	failed bool     // was sent something and did not answer
+	owed   bool     // is to be told by ClientReregister that it was forgotten, and has not acknowledged it
 	sl2vl  map[uint8]mad.SLtoVL
 	vlarb  map[uint8]mad.VLArbitration
 }

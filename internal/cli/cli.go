@@ -53,7 +53,7 @@ func usageError(format string, args ...any) error {
 
 func commands() []command {
 	return []command{
-		{"up", "FILE|NAME [--scale S] [--sm none] [--vm] [--foreground]", "bring a fabric up", false, (*app).up},
+		{"up", "FILE|NAME [--scale S] [--sm none|NODE] [--vm] [--foreground]", "bring a fabric up", false, (*app).up},
 		{"down", "[NAME | --all]", "take a fabric down, or remove what a dead daemon left", false, (*app).down},
 		{"status", "[NAME] [--json]", "nodes, links, ports, counters and the fidelity verdict", false, (*app).status},
 		{"exec", "NODE -- PROGRAM [ARG...]", "run a program in a node, with its network and its verbs devices", false, (*app).exec},

@@ -44,6 +44,10 @@ func TestBadArguments(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("name = \"x\"\n[[node]]\nnam = \"h1\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	parts := filepath.Join(t.TempDir(), "parts.toml")
+	if err := os.WriteFile(parts, []byte(badPartitions), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   string
 		status int
@@ -98,6 +102,7 @@ func TestBadArguments(t *testing.T) {
 		{"sm status", exitFailed, "no fabric is up"},
 		{"lint", exitUsage, "name a topology file"},
 		{"lint " + bad, exitFailed, "1 of 1 files cannot be used"},
+		{"lint " + parts, exitFailed, "1 of 1 files cannot be used"},
 		{"topologies nowhere", exitFailed, "cnuas topologies lists them"},
 		{"version x", exitUsage, "takes no arguments"},
 		{"daemon", exitUsage, "started by cnuas up"},
@@ -105,6 +110,34 @@ func TestBadArguments(t *testing.T) {
 		status, _, errs := cmd(t, strings.Fields(c.args)...)
 		if status != c.status || !strings.Contains(errs, c.want) {
 			t.Errorf("cnuas %s: status %d, said %q; want %d and %q", c.args, status, errs, c.status, c.want)
+		}
+	}
+}
+
+// badPartitions is a topology whose only mistake is in the partitions' text.
+const badPartitions = `
+[[node]]
+name = "h1"
+[[node]]
+name = "h2"
+[[link]]
+a = "h1:ib0"
+b = "h2:ib0"
+[sm]
+node = "h2"
+partitions = "Default=0x7fff: ALL=foo; A=0x10000: ALL;"
+`
+
+// TestLintPartitions: what up would refuse, lint does too, and says where.
+func TestLintPartitions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "parts.toml")
+	if err := os.WriteFile(file, []byte(badPartitions), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := cmd(t, "lint", file)
+	for _, want := range []string{file + ": sm.partitions of h2:ib0: line 1: ", `not "foo"`, "P_Key=0x10000"} {
+		if !strings.Contains(out, want) || strings.Contains(out, "ok:") {
+			t.Errorf("lint said %q, want %q", out, want)
 		}
 	}
 }

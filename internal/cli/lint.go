@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"cnuas/internal/fabric"
 	"cnuas/internal/status"
 	"cnuas/internal/topology"
 	"cnuas/topologies"
@@ -22,6 +23,11 @@ func (a *app) lint(args []string) error {
 	bad := 0
 	for _, f := range files {
 		s, err := topology.Load(f)
+		if err == nil {
+			if err = fabric.CheckPartitions(s); err != nil {
+				err = fmt.Errorf("%s: %w", f, err)
+			}
+		}
 		if err != nil {
 			fmt.Fprintln(a.out, err)
 			bad++

@@ -123,6 +123,23 @@ func (f *Fabric) startSM(o SMOptions) error {
 	return nil
 }
 
+// CheckPartitions tells what is wrong with the partitions of a topology's subnet
+// managers, whose syntax the loader does not know: one error for each of them,
+// joined, "sm.partitions of NODE:PORT: line N: ...". StartSM would refuse them.
+func CheckPartitions(s *topology.Spec) error {
+	var errs []error
+	for _, m := range s.SMs {
+		if m.Partitions == "" {
+			continue
+		}
+		if _, err := sm.ParsePartitions(m.Partitions); err != nil {
+			n := &s.Nodes[m.Node]
+			errs = append(errs, fmt.Errorf("sm.partitions of %s:%s: %w", n.Name, n.IBPorts[m.Port].Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // smConfig turns what a topology says of a subnet manager into what it is made
 // from.
 func smConfig(o *SMOptions) (*sm.Config, error) {

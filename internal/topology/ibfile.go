@@ -94,7 +94,7 @@ func (a ibSwitchAttrs) or(b ibSwitchAttrs) ibSwitchAttrs {
 }
 
 func (t *table) ibSwitchAttrs() ibSwitchAttrs {
-	return ibSwitchAttrs{lftCap: t.int("lft_cap", 1, DefaultLFTCap), mcastCap: t.int("mcast_cap", 1, maxMCastCap)}
+	return ibSwitchAttrs{lftCap: t.int("lft_cap", minLFTCap, DefaultLFTCap), mcastCap: t.int("mcast_cap", 1, maxMCastCap)}
 }
 
 // fileHCA is an HCA of an imported fabric with all its ports, port 1 first.

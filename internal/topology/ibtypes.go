@@ -125,5 +125,6 @@ const (
 
 	MaxIBPorts     = 254    // of a switch: port 0 is its own, 255 means all
 	MaxUnicastLIDs = 0xBFFF // IBTA Vol 1 §4.1.1
+	minLFTCap      = 64     // one block of the table
 	maxMCastCap    = 0x3FFF // multicast LIDs 0xC000-0xFFFE
 )

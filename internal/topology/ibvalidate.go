@@ -115,7 +115,7 @@ func (v *validator) hcas(i int, names map[string]bool) {
 func (v *validator) ibSwitch(i int) {
 	w := &v.s.Switches[i]
 	v.ibNode(&w.IB.IBNode, w.Name)
-	if w.IB.LFTCap < 1 || w.IB.LFTCap > DefaultLFTCap || w.IB.MCastCap < 1 || w.IB.MCastCap > maxMCastCap {
+	if w.IB.LFTCap < minLFTCap || w.IB.LFTCap > DefaultLFTCap || w.IB.MCastCap < 1 || w.IB.MCastCap > maxMCastCap {
 		v.fail("%s: forwarding tables of %d and %d entries", w.Name, w.IB.LFTCap, w.IB.MCastCap)
 	}
 	last := 0

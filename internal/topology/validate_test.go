@@ -77,7 +77,7 @@ func TestValidateIB(t *testing.T) {
 		{"is none of IPoIB", func(s *Spec) { s.Subnets[0].IPoIB = false }},
 		{"link 0 is of the other kind", func(s *Spec) { s.Links[0].IB = nil }},
 		{"to at most 1", func(s *Spec) { s.Switches[0].IB.NumPorts = 1 }},
-		{"forwarding tables", func(s *Spec) { s.Switches[0].IB.LFTCap = 0 }},
+		{"forwarding tables", func(s *Spec) { s.Switches[0].IB.LFTCap = 63 }},
 		{"width 3", func(s *Spec) { s.Links[0].IB.Width = 3 }},
 		{"whose data rate is", func(s *Spec) { s.Links[0].Rate = 1e9 }},
 		{"belongs to link", func(s *Spec) { s.Links[0].A.Node = 1 }},
