@@ -135,6 +135,12 @@ func (a *app) parse(fs *flag.FlagSet, args []string) ([]string, error) {
 				fmt.Fprintf(a.err, "usage: cnuas %s %s\n", c.name, c.args)
 			}
 		}
+		switch fs.Name() {
+		case "fault":
+			fmt.Fprintln(a.err, faultForms)
+		case "sm":
+			fmt.Fprintln(a.err, smForms)
+		}
 		fs.PrintDefaults()
 	}
 	var pos []string

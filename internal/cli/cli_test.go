@@ -162,6 +162,11 @@ func TestGoodArguments(t *testing.T) {
 }
 
 func TestEveryCommandExplainsItself(t *testing.T) {
+	for name, want := range map[string]string{"fault": "cnuas fault mute PORT on|off", "sm": "cnuas sm sweep [NODE[:PORT]]"} {
+		if _, _, errs := cmd(t, name, "-h"); !strings.Contains(errs, want) {
+			t.Errorf("cnuas %s -h does not say %q", name, want)
+		}
+	}
 	for _, c := range commands() {
 		if status, _, errs := cmd(t, c.name, "-h"); status != exitOK || !strings.Contains(errs, "usage: cnuas "+c.name) {
 			t.Errorf("cnuas %s -h: status %d, %q", c.name, status, errs)

@@ -89,6 +89,46 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestTrapRate: packets with wrong keys cannot make a port send more than one trap
+// for each of them, and 16 together, in the subnet timeout, though the manager
+// represses each at once. A change of state is told beside them.
+func TestTrapRate(t *testing.T) {
+	for _, c := range []struct {
+		keys     uint32
+		min, max int // traps in three subnet timeouts
+	}{{1, 3, 4}, {40, 3 * 16, 4 * 16}} {
+		e, pool, a, b := pair(t)
+		ibtest.Set(b.P, mad.PortNoChange, func(p *mad.PortInfo) { p.SubnetTimeOut = 12 }) // 17 ms
+		every := sim.Time(b.P.SubnetTimeout().Picoseconds())
+		a.Got = nil
+		begin, traps := e.Now(), 0
+		for i := uint32(0); e.Now() < begin+3*every; i++ {
+			m := make(mad.Packet, mad.PacketLen)
+			(&mad.Header{Class: mad.ClassPerf, Method: mad.MethodGet, Attr: mad.AttrClassPortInfo}).Encode(m)
+			f := ibtest.NewMAD(pool, 1, 2, 0, m)
+			wire.DETH(f.Data[20:]).Encode(5+i%c.keys, 1)
+			a.SendLID(1, f)
+			e.RunUntil(e.Now() + 100*sim.Microsecond)
+			for _, m := range a.Got {
+				traps++
+				r := make(mad.Packet, mad.PacketLen)
+				copy(r, m)
+				r.SetMethod(mad.MethodTrapRepress)
+				a.SendLID(1, ibtest.NewMAD(pool, 1, 2, 0, r))
+			}
+			a.Got = nil
+		}
+		if n := b.P.Info().QKeyViolations; traps < c.min || traps > c.max || n < 400 {
+			t.Errorf("%d keys: %d traps in three subnet timeouts for %d violations, want %d to %d", c.keys, traps, n, c.min, c.max)
+		}
+		before := b.Agent.Count.Traps
+		b.Agent.CapMaskChanged()
+		if b.Agent.Count.Traps != before+1 {
+			t.Errorf("%d keys: no trap 144", c.keys)
+		}
+	}
+}
+
 // GMPs that come faster than they are answered are dropped and counted.
 func TestQP1Dropped(t *testing.T) {
 	e, pool, a, b := pair(t)

@@ -10,7 +10,10 @@ import (
 
 // Traps are repeated at intervals of the subnet timeout until the subnet
 // manager represses them (IBTA vol. 1 §13.4.9, §14.2.5.1). One that is already
-// under way is not sent twice.
+// under way is not sent twice. The subnet timeout also limits their rate
+// (§14.2.5.6): of what packets of others cause at any rate, as wrong keys, each is
+// told once in that time and maxTraps together, whether the manager represses them
+// or not. Changes of state are told at once: the manager has to see the last of them.
 const (
 	maxTraps  = 16 // under way
 	trapTries = 16 // then the manager has to find out by a sweep
@@ -22,7 +25,17 @@ type trap struct {
 	port   uint8
 	tid    uint64
 	next   sim.Time
-	left   int // 0: free
+	left   int // 0: free, for a violation from next on
+}
+
+// violation tells whether packets of others cause a trap, at any rate.
+func violation(t mad.Trap) bool {
+	switch t {
+	case mad.TrapBadMKey, mad.TrapBadPKey, mad.TrapBadQKey, mad.TrapBadPKeySwitch,
+		mad.TrapLinkIntegrity, mad.TrapBufferOverrun, mad.TrapFlowControlTimeout:
+		return true
+	}
+	return false
 }
 
 // raise sends a trap on behalf of a port, unless the port has no LID or no
@@ -35,15 +48,14 @@ func (a *Agent) raise(p *ibport.Port, n *mad.Notice) {
 	n.IsGeneric, n.Type, n.IssuerLID = true, n.TrapNumber.Type(), p.LID()
 	n.ProducerType = uint32(a.cfg.Info.NodeType)
 	var free *trap
+	now, limited := a.proc.Now(), violation(n.TrapNumber)
 	for i := range a.traps {
 		t := &a.traps[i]
 		switch {
-		case t.left == 0:
-			if free == nil {
-				free = t
-			}
-		case t.port == p.Num() && t.notice == *n:
+		case (t.left > 0 || limited && t.next > now) && t.port == p.Num() && t.notice == *n:
 			return
+		case t.left == 0 && (!limited || t.next <= now) && (free == nil || t.next < free.next):
+			free = t
 		}
 	}
 	if free == nil {
@@ -52,7 +64,7 @@ func (a *Agent) raise(p *ibport.Port, n *mad.Notice) {
 	a.tid++
 	*free = trap{notice: *n, port: p.Num(), tid: a.tid, left: trapTries}
 	a.Count.Traps++
-	a.sendTrap(free, a.proc.Now())
+	a.sendTrap(free, now)
 }
 
 func (a *Agent) sendTrap(t *trap, now sim.Time) {
