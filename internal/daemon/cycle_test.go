@@ -60,7 +60,7 @@ func measure(t *testing.T) (u usage) {
 // descriptor, goroutine, namespace, mapping or memory may be left.
 func TestCycles(t *testing.T) {
 	simtest.Root(t)
-	cycles := 1000
+	cycles := 300
 	if testing.Short() {
 		cycles = 30
 	}
