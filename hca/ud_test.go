@@ -383,11 +383,14 @@ func TestUDManyTooLong(t *testing.T) {
 	for p.sq().Producer() == 0 {
 		runtime.Gosched()
 	}
-	p.qp.Doorbell()
-	p.want("")
+	// The index may just have come round to where the device has seen it.
+	for p.dev.Counters().OverMTU == 0 {
+		p.qp.Doorbell()
+		p.want("")
+	}
 	close(stop)
 	<-done
-	if n := p.dev.Counters().OverMTU; n == 0 || n > 1000 {
+	if n := p.dev.Counters().OverMTU; n > 1000 {
 		t.Errorf("%d in one turn", n)
 	}
 }

@@ -212,6 +212,31 @@ func TestIBSpinePulledUnderTraffic(t *testing.T) {
 	t.Logf("4 MiB in %v with a pulled cable, %d packets again", fl.end-fl.first, f.Node("h5").ibs[0].Device().Counters().Retransmitted)
 }
 
+// TestIBSwitchLatency: one small write and its acknowledge pass the switch once
+// each way. What a switch takes longer, and the time to take in a packet whole,
+// is in how long the write takes, to the picosecond.
+func TestIBSwitchLatency(t *testing.T) {
+	took := func(latency sim.Time, store bool) sim.Time {
+		s := load(t, "ib-two-hosts")
+		s.Switches[0].IB.Latency, s.Switches[0].IB.Store = latency, store
+		f := buildIB(t, s, Options{})
+		bringUp(t, f)
+		w := &world{t: t, f: f}
+		fl := w.addIB("h1", "h2", 1, 4096, 0)
+		w.start()
+		w.finish(sim.Second)
+		return fl.end - fl.first
+	}
+	none := took(0, false)
+	if d := took(10*sim.Microsecond, false) - none; d != 20*sim.Microsecond {
+		t.Errorf("10us of latency each way are %v", d)
+	}
+	// 25 Gb/s: the 4 KiB take 1.3 us, and cut-through waits for a few headers.
+	if d := took(0, true) - none; d < 1200*sim.Nanosecond || d > 1400*sim.Nanosecond {
+		t.Errorf("storing the packet takes %v", d)
+	}
+}
+
 // TestIBMutedPort: who sends no flow control packets gets nothing after the
 // first credits, until it does again; nothing is lost.
 func TestIBMutedPort(t *testing.T) {

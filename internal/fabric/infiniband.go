@@ -128,6 +128,7 @@ func ibSwitchConfig(s *topology.Spec, sw *topology.Switch) ib.Config {
 		Name: sw.Name, Desc: sw.IB.Desc, GUID: wire.GUID(sw.IB.GUID), SystemGUID: wire.GUID(sw.IB.SystemGUID),
 		VendorID: sw.IB.VendorID, DeviceID: sw.IB.DeviceID,
 		Ports: sw.IB.NumPorts, LFTCap: sw.IB.LFTCap, MCastCap: sw.IB.MCastCap, EnhancedPort0: sw.IB.EnhancedPort0,
+		Latency: sw.IB.Latency, NoLatency: sw.IB.Latency == 0, StoreAndForward: sw.IB.Store,
 		Each: make([]*ibport.Config, sw.IB.NumPorts),
 	}
 	c.Port = IBPortConfig(nil)

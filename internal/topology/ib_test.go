@@ -122,6 +122,8 @@ kind = "ib"
 guid = "0x0002c90200410998"
 lft_cap = 1000
 mcast_cap = 64
+latency = "250ns"
+cut_through = false
 [[link]]
 a = "h1"
 b = "s1:4"
@@ -133,7 +135,7 @@ b = "s1"
 	if h1.HCAs[0].GUID != 0x0002c90300a1b2c4 || h1.IBPorts[0].GUID != 0x0002c90300a1b2c5 || h2.IBPorts[0].GUID != 0x0002c90300a1b2d0 || h2.HCAs[0].GUID != 0x02000b0000000200 {
 		t.Errorf("%+v %+v", h1, h2)
 	}
-	if w.GUID != 0x0002c90200410998 || w.LFTCap != 1000 || w.MCastCap != 64 || w.NumPorts != 4 {
+	if w.GUID != 0x0002c90200410998 || w.LFTCap != 1000 || w.MCastCap != 64 || w.NumPorts != 4 || w.Latency != 250*sim.Nanosecond || !w.Store {
 		t.Errorf("%+v", w)
 	}
 	if a := h2.IBPorts[0].Addrs; len(a) != 1 || a[0].String() != "10.9.0.7/24" || h1.IBPorts[0].Addrs[0].String() != "10.9.0.1/24" {

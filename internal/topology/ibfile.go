@@ -3,6 +3,8 @@ package topology
 import (
 	"fmt"
 	"slices"
+
+	"cnuas/internal/sim"
 )
 
 // What files say about InfiniBand, beside the keys of file.go.
@@ -85,16 +87,24 @@ func (t *table) guid() attr[GUID] {
 type ibSwitchAttrs struct {
 	lftCap   attr[int64]
 	mcastCap attr[int64]
+	latency  attr[sim.Time]
+	cut      attr[bool]
 }
 
 func (a ibSwitchAttrs) or(b ibSwitchAttrs) ibSwitchAttrs {
 	a.lftCap = a.lftCap.or(b.lftCap)
 	a.mcastCap = a.mcastCap.or(b.mcastCap)
+	a.latency = a.latency.or(b.latency)
+	a.cut = a.cut.or(b.cut)
 	return a
 }
 
 func (t *table) ibSwitchAttrs() ibSwitchAttrs {
-	return ibSwitchAttrs{lftCap: t.int("lft_cap", minLFTCap, DefaultLFTCap), mcastCap: t.int("mcast_cap", 1, maxMCastCap)}
+	return ibSwitchAttrs{
+		lftCap: t.int("lft_cap", minLFTCap, DefaultLFTCap), mcastCap: t.int("mcast_cap", 1, maxMCastCap),
+		latency: get(t, "latency", `a string such as "100ns"`, `write it as "100ns"; units ps, ns, us, ms, s; at most 1 s`, ParseDelay),
+		cut:     t.bool("cut_through"),
+	}
 }
 
 // fileHCA is an HCA of an imported fabric with all its ports, port 1 first.

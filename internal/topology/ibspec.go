@@ -81,6 +81,10 @@ type IBSwitch struct {
 	LFTCap        int  // LinearFDBCap: unicast LIDs that it can forward
 	MCastCap      int  // MulticastFDBCap: multicast groups
 	EnhancedPort0 bool `json:",omitempty"` // SwitchInfo.EnhancedPort0
+	// Latency is from a packet's headers at the input to its first byte at the
+	// output; with Store (store-and-forward) from its last byte.
+	Latency sim.Time
+	Store   bool `json:",omitempty"`
 	// Remote is the UDP socket of the process in which the switch runs, cnuas
 	// switch; not valid: it runs in that of the fabric.
 	Remote netip.AddrPort `json:",omitzero"`

@@ -13,6 +13,8 @@ func (b *builder) ibSwitch(w *buildSwitch, number map[*buildLink]int) Switch {
 		IBNode:   IBNode{Desc: w.name, NumPorts: int(w.attrs.ports.get(0))},
 		LFTCap:   int(w.attrs.ib.lftCap.get(DefaultLFTCap)),
 		MCastCap: int(w.attrs.ib.mcastCap.get(DefaultMCastCap)),
+		Latency:  w.attrs.ib.latency.get(DefaultIBLatency),
+		Store:    !w.attrs.ib.cut.get(true),
 		Remote:   w.file.remote.get(netip.AddrPort{}),
 	}
 	sw := Switch{Name: w.name, IB: s}
@@ -46,8 +48,8 @@ func (b *builder) fitSwitch(w *buildSwitch) {
 
 // fitEthernet reports properties that Ethernet switches have not.
 func (b *builder) fitEthernet(w *buildSwitch) {
-	keys := []string{w.file.guid.key, w.file.ib.lftCap.key, w.file.ib.mcastCap.key, w.file.remote.key}
+	keys := []string{w.file.guid.key, w.file.ib.lftCap.key, w.file.ib.mcastCap.key, w.file.ib.latency.key, w.file.ib.cut.key, w.file.remote.key}
 	if i := slices.IndexFunc(keys, func(k string) bool { return k != "" }); i >= 0 {
-		b.r.errorf(keys[i], `remove it, or set kind = "ib"`, "guid, lft_cap, mcast_cap and remote are for InfiniBand switches, and %s is an Ethernet switch", w.name)
+		b.r.errorf(keys[i], `remove it, or set kind = "ib"`, "guid, lft_cap, mcast_cap, latency, cut_through and remote are for InfiniBand switches, and %s is an Ethernet switch", w.name)
 	}
 }

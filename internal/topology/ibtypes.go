@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cnuas/internal/sim"
 )
 
 // GUID is an EUI-64 that names an InfiniBand node or port (IBTA Vol 1 §4.1).
@@ -118,6 +120,7 @@ const (
 	DefaultIBSpeed  = EDR
 	DefaultIBMTU    = 4096
 	DefaultIBVLs    = 4     // VL0-3, what HCAs of the ConnectX line offer
+	DefaultIBLatency = 100 * sim.Nanosecond // of a switch, cut-through
 	DefaultLFTCap   = 49152 // all unicast LIDs, 0x0001-0xBFFF
 	DefaultMCastCap = 4096
 	DefaultSweep    = 10 // seconds, as opensm has it

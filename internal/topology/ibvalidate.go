@@ -118,6 +118,9 @@ func (v *validator) ibSwitch(i int) {
 	if w.IB.LFTCap < minLFTCap || w.IB.LFTCap > DefaultLFTCap || w.IB.MCastCap < 1 || w.IB.MCastCap > maxMCastCap {
 		v.fail("%s: forwarding tables of %d and %d entries", w.Name, w.IB.LFTCap, w.IB.MCastCap)
 	}
+	if w.IB.Latency < 0 || w.IB.Latency > MaxDelay {
+		v.fail("%s: a latency of %v", w.Name, w.IB.Latency)
+	}
 	last := 0
 	for j, p := range w.Ports {
 		who := fmt.Sprintf("%s:%d", w.Name, p.Number)
