@@ -116,15 +116,15 @@ var (
 
 // Defaults and limits of InfiniBand.
 const (
-	DefaultIBWidth  = 4
-	DefaultIBSpeed  = EDR
-	DefaultIBMTU    = 4096
-	DefaultIBVLs    = 4     // VL0-3, what HCAs of the ConnectX line offer
+	DefaultIBWidth   = 4
+	DefaultIBSpeed   = EDR
+	DefaultIBMTU     = 4096
+	DefaultIBVLs     = 4                    // VL0-3, what HCAs of the ConnectX line offer
 	DefaultIBLatency = 100 * sim.Nanosecond // of a switch, cut-through
-	DefaultLFTCap   = 49152 // all unicast LIDs, 0x0001-0xBFFF
-	DefaultMCastCap = 4096
-	DefaultSweep    = 10 // seconds, as opensm has it
-	DefaultPriority = 8  // in the middle: opensm in a node goes below (its default is 0) or above
+	DefaultLFTCap    = 49152                // all unicast LIDs, 0x0001-0xBFFF
+	DefaultMCastCap  = 4096
+	DefaultSweep     = 10 // seconds, as opensm has it
+	DefaultPriority  = 8  // in the middle: opensm in a node goes below (its default is 0) or above
 
 	MaxIBPorts     = 254    // of a switch: port 0 is its own, 255 means all
 	MaxUnicastLIDs = 0xBFFF // IBTA Vol 1 §4.1.1
