@@ -20,11 +20,7 @@ func (l *lab) dial(node [2]string, d time.Duration, forever bool, server, client
 	l.t.Helper()
 	eventually(l.t, 5*time.Second, "the last server is forgotten", func() bool { return l.listeners(node[0]) == 0 })
 	s := l.start(node[0], strings.Fields(server)...)
-	if strings.HasPrefix(server, "qperf") {
-		l.listening(node[0], "19765")
-	} else {
-		eventually(l.t, 10*time.Second, server+" listens", func() bool { return l.listeners(node[0]) > 0 })
-	}
+	eventually(l.t, 10*time.Second, server+" listens", func() bool { return l.listeners(node[0]) > 0 })
 	c := l.start(node[1], strings.Fields(client)...)
 	if err := c.wait(l.t, d); err != nil {
 		l.t.Fatalf("client %s: %v\n%s\nserver:\n%s", client, err, c.out.String(), s.out.String())
@@ -50,7 +46,7 @@ func (l *lab) listeners(node string) int {
 
 // TestConnectionManager runs Debian's rdma_cm programs between two nodes.
 func TestConnectionManager(t *testing.T) {
-	simtest.Need(t, "rping", "ib_write_bw", "qperf")
+	simtest.Need(t, "rping", "ib_write_bw")
 	l := up(t, "e2e-cm", star("ck", 2, "10Gbps", ""))
 	nodes := [2]string{"ck1", "ck2"}
 	for _, c := range []struct {
@@ -79,11 +75,6 @@ func TestConnectionManager(t *testing.T) {
 		{server: "ib_send_lat -R -F -n 300 -e", client: "ib_send_lat -R -F -n 300 -e 10.0.0.1", want: "#bytes"},
 		{server: "ib_write_lat -R -F -n 300 -T 106", client: "ib_write_lat -R -F -n 300 -T 106 10.0.0.1", want: "#bytes"},
 		{server: "ib_atomic_bw -R -F -n 300", client: "ib_atomic_bw -R -F -n 300 10.0.0.1", want: "#bytes"},
-		// One test at a time: qperf's server crashes at the end of a test (rdma_destroy_qp
-		// of the listener, mended after 0.4.11), on hardware too.
-		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_bw", want: "bw", forever: true},
-		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_rdma_read_bw", want: "bw", forever: true},
-		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_rdma_write_lat", want: "latency", forever: true},
 	} {
 		t.Run(c.client, func(t *testing.T) {
 			l := &lab{t: t, name: l.name}
@@ -113,6 +104,17 @@ func TestConnectionManager(t *testing.T) {
 	}
 }
 
+// ended tells whether the program has ended.
+func (j *job) ended() bool {
+	select {
+	case err := <-j.done:
+		j.done <- err
+		return true
+	default:
+		return false
+	}
+}
+
 // group has node ck1 listen to a group, and ck2 send: once as a member that only
 // sends, once as one that would receive too, each with the route's choice of the
 // address and with its own.
@@ -127,8 +129,12 @@ func (l *lab) group(prefix string) {
 		}
 		r := l.start("ck1", strings.Fields("stdbuf -oL mckey -m 239.1.2.3 -C 50"+own("1"))...)
 		eventually(l.t, 10*time.Second, "joined", func() bool { return strings.Contains(r.out.String(), "joined dgid") })
-		for _, s := range []string{" -o", ""} {
-			l.cnuas(append([]string{"exec", "ck2", "--"}, strings.Fields("mckey -m 239.1.2.3 -C 25 -s"+s+own("2"))...)...)
+		// Datagrams may be lost, those surely that come before a subnet manager has
+		// led the group's tree to a new member.
+		for round := 0; round < 20 && !r.ended(); round++ {
+			for _, s := range []string{" -o", ""} {
+				l.cnuas(append([]string{"exec", "ck2", "--"}, strings.Fields("mckey -m 239.1.2.3 -C 25 -s"+s+own("2"))...)...)
+			}
 		}
 		if err := r.wait(l.t, 10*time.Second); err != nil {
 			l.t.Errorf("receiver: %v\n%s", err, r.out.String())
@@ -139,7 +145,7 @@ func (l *lab) group(prefix string) {
 // TestConnectionManagerInfiniBand: the same over InfiniBand, with the addresses
 // of IPoIB.
 func TestConnectionManagerInfiniBand(t *testing.T) {
-	simtest.Need(t, "rping", "ib_write_bw", "qperf")
+	simtest.Need(t, "rping", "ib_write_bw")
 	toml := ""
 	for i := range 2 {
 		toml += fmt.Sprintf("[[node]]\nname = \"ck%d\"\n[[link]]\na = \"ck%d:ib0\"\nb = \"cks:%d\"\n", i+1, i+1, i+1)
@@ -159,7 +165,6 @@ func TestConnectionManagerInfiniBand(t *testing.T) {
 		{server: "rstream -S 4000 -C 100", client: "rstream -S 4000 -C 100 -s 10.0.0.1", want: "781k"},
 		{server: "ib_write_bw -R -F -n 500", client: "ib_write_bw -R -F -n 500 10.0.0.1", want: "#bytes"},
 		{server: "ib_send_bw -R -F -c UD -n 500 -r 512", client: "ib_send_bw -R -F -c UD -n 500 -r 512 10.0.0.1", want: "#bytes"},
-		{server: "qperf", client: "qperf -t 1 -cm 1 10.0.0.1 rc_bw", want: "bw", forever: true},
 	} {
 		t.Run(c.client, func(t *testing.T) {
 			l := &lab{t: t, name: l.name}
