@@ -73,7 +73,7 @@ examples() {
 programs_demo=(ip=iproute2 tcpdump=tcpdump ib_write_bw=perftest ibv_devinfo=ibverbs-utils
 	/etc/libibverbs.d/rxe.driver=ibverbs-providers ping=iputils-ping /etc/ssl/certs/ca-certificates.crt=ca-certificates)
 programs_test=("${programs_demo[@]}" tshark=tshark traceroute=traceroute gcc=gcc /usr/include/stdlib.h=libc6-dev git=git
-	rping=rdmacm-utils qperf=qperf
+	rping=rdmacm-utils
 	make=make /usr/include/infiniband/verbs.h=libibverbs-dev ucx_perftest=ucx-utils mpirun=openmpi-bin mpicc=libopenmpi-dev
 	iperf3=iperf3 unshare=util-linux opensm=opensm ibstat=infiniband-diags)
 programs_lab=("${programs_demo[@]}" qemu-system-x86_64=qemu-system-x86 modprobe=kmod xz=xz-utils make=make gcc=gcc rping=rdmacm-utils)

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"time"
 )
 
 // ibStar is a topology of n nodes on one InfiniBand switch, all links alike.
@@ -29,16 +28,4 @@ func (l *lab) address(node, dev string) string {
 		l.t.Fatalf("%s: %s has no address: %v\n%s", node, dev, err, out)
 	}
 	return string(m[1])
-}
-
-// awaitActive waits until a subnet manager has made the port of a node's device
-// Active.
-func (l *lab) awaitActive(nodes ...string) {
-	l.t.Helper()
-	for _, n := range nodes {
-		eventually(l.t, 20*time.Second, "the port of "+n+" is Active", func() bool {
-			out, _ := l.try("exec", n, "--", "ibstat", "rxe0", "1")
-			return strings.Contains(out, "State: Active")
-		})
-	}
 }

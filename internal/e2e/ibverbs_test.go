@@ -10,6 +10,18 @@ import (
 	"cnuas/internal/simtest"
 )
 
+// awaitActive waits until a subnet manager has made the port of a node's device
+// Active.
+func (l *lab) awaitActive(nodes ...string) {
+	l.t.Helper()
+	for _, n := range nodes {
+		eventually(l.t, 20*time.Second, "the port of "+n+" is Active", func() bool {
+			out, _ := l.try("exec", n, "--", "ibstat", "rxe0", "1")
+			return strings.Contains(out, "State: Active")
+		})
+	}
+}
+
 // TestIBStockPrograms runs Debian's verbs programs unmodified between two nodes
 // on InfiniBand, addressed by LID alone.
 func TestIBStockPrograms(t *testing.T) {

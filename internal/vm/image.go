@@ -65,11 +65,11 @@ func (m *image) symlink(path, target string) error {
 // host copies a file of this machine to the same path, with the symbolic links
 // on the way to it, so that every path that leads to it here does there.
 func (m *image) host(path string) error {
-	todo := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
+	parts := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	at, links := "/", 0
-	for len(todo) > 0 {
-		next := filepath.Join(at, todo[0])
-		todo = todo[1:]
+	for len(parts) > 0 {
+		next := filepath.Join(at, parts[0])
+		parts = parts[1:]
 		st, err := os.Lstat(next)
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func (m *image) host(path string) error {
 		if to == "/" {
 			rest = nil
 		}
-		todo = append(rest, todo...)
+		parts = append(rest, parts...)
 	}
 	st, err := os.Stat(at)
 	switch {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/cavaliergopher/cpio"
+
+	"cnuas/internal/simtest"
 )
 
 // entries reads an image back.
@@ -80,10 +82,7 @@ func TestImageKeepsPaths(t *testing.T) {
 }
 
 func TestClosureOfPrograms(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no shell")
-	}
+	sh := simtest.Need(t, "sh")
 	l, err := closure(sh, "")
 	if err != nil || len(l) == 0 {
 		t.Fatal(l, err)
@@ -114,10 +113,7 @@ func TestParseList(t *testing.T) {
 
 // TestLoadable: what is left of a program still runs.
 func TestLoadable(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no shell")
-	}
+	sh := simtest.Need(t, "sh")
 	b, err := os.ReadFile(sh)
 	if err != nil {
 		t.Fatal(err)

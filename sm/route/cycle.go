@@ -1,15 +1,7 @@
 package route
 
-// order puts edges into an order in which every turn goes forward. It takes the
-// edges that no turn leads to, then those that only they lead to, and so on
-// (Kahn, 1962); edges on cycles and behind them are missing.
-func (c *turns) order(has func(turn int32) bool) []int32 {
-	order, _ := c.kahn(has)
-	return order
-}
-
 // cycle returns the edges of a cycle of turns, or nil. Of the edges that are
-// missing in the order each has another before it: going back comes round.
+// missing in the order of Kahn (1962) each has another before it: going back comes round.
 func (c *turns) cycle(has func(turn int32) bool) []int32 {
 	_, into := c.kahn(has)
 	for a, n := range into {

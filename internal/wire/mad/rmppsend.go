@@ -11,9 +11,6 @@ type RMPPSegments struct {
 // SASegments cuts the records of an answer of subnet administration.
 func SASegments(total int) RMPPSegments { return RMPPSegments{20, SADataLen, total} }
 
-// VendorSegments cuts a message of a vendor class with OUI.
-func VendorSegments(total int) RMPPSegments { return RMPPSegments{4, 216, total} }
-
 // Count is the number of segments, at least one.
 func (s RMPPSegments) Count() int { return max(1, (s.Total+s.Data-1)/s.Data) }
 
