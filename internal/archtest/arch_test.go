@@ -26,6 +26,7 @@ var pure = []string{
 	"switch", "switch/ether", "switch/ideal", "hca", "hca/ring", "hca/verbs", "hca/transport", "hca/cc", "hca/mad", "hca/cm",
 	"sm", "sm/sa", "sm/smtest",
 	"sm/route",
+	"modbus/rtu", "modbus/bus", "modbus/orv3",
 }
 
 // layers: an import may only point to a layer below (a smaller number), or to
@@ -49,6 +50,10 @@ var layers = map[string]int{
 	"internal/capture":    4,
 	"internal/dissect":    5,
 	"internal/topology":   4,
+	"modbus/rtu":          1, // time is sim's
+	"modbus/bus":          2,
+	"modbus/orv3":         2,
+	"internal/rack":       6,
 	"sm/route":            0, // a subnet is its argument
 	"sm":                  4,
 	"sm/smtest":           5, // builds fabrics of topologies

@@ -20,6 +20,7 @@ type Spec struct {
 
 	SMs        []SM        `json:",omitempty"` // subnet managers of the InfiniBand subnets
 	Management *Management `json:",omitempty"` // nil: no node has a management port
+	Rack       *Rack       `json:",omitempty"` // nil: the topology has no rack
 
 	// TunnelListen is the UDP socket of the fabric's end of tunnels; not valid:
 	// the default one, or any if that is taken.
