@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"cnuas/internal/fabric"
-	"cnuas/internal/status"
 	"cnuas/internal/topology"
 	"cnuas/topologies"
 )
@@ -33,7 +32,7 @@ func (a *app) lint(args []string) error {
 			bad++
 			continue
 		}
-		fmt.Fprintf(a.out, "%s: ok: fabric %s with %s\n", f, s.Name, status.Extent(len(s.Nodes), len(s.Switches), len(s.Links)))
+		fmt.Fprintf(a.out, "%s: ok: fabric %s with %s\n", f, s.Name, extent(s))
 		a.warn(s)
 	}
 	if bad > 0 {

@@ -77,10 +77,29 @@ func (a *app) up(args []string) error {
 	if v != nil {
 		where = " in a lab VM"
 	}
-	fmt.Fprintf(a.out, "fabric %s is up%s: %s in %.2f s\n", s.Name, where, status.Extent(len(s.Nodes), len(s.Switches), len(s.Links)), r.Seconds)
-	n := s.Nodes[0].Name
-	fmt.Fprintf(a.out, "  cnuas exec %s -- PROGRAM    cnuas status    cnuas down %s\n", n, s.Name)
+	fmt.Fprintf(a.out, "fabric %s is up%s: %s in %.2f s\n", s.Name, where, extent(s), r.Seconds)
+	fmt.Fprint(a.out, "  ")
+	if len(s.Nodes) > 0 {
+		fmt.Fprintf(a.out, "cnuas exec %s -- PROGRAM    ", s.Nodes[0].Name)
+	}
+	if s.Rack != nil {
+		fmt.Fprintf(a.out, "cnuas rack tty %s    ", s.Rack.Segments[0].Name)
+	}
+	fmt.Fprintf(a.out, "cnuas status    cnuas down %s\n", s.Name)
 	return nil
+}
+
+// extent says how large a fabric is, and its rack.
+func extent(s *topology.Spec) string {
+	l := status.Extent(len(s.Nodes), len(s.Switches), len(s.Links))
+	if r := s.Rack; r != nil {
+		devices := 0
+		for i := range r.Shelves {
+			devices += len(r.Shelves[i].Devices())
+		}
+		l += ", " + status.RackExtent(len(r.Shelves), devices, len(r.Segments))
+	}
+	return l
 }
 
 // daemon is what up starts in the background.

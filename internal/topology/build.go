@@ -141,8 +141,8 @@ func (b *builder) addDevices() bool {
 	if len(b.switches) > maxSwitches {
 		b.r.errorf(b.switches[maxSwitches].key, "make the fabric smaller", "%d switches are more than the %d that a fabric can have", len(b.switches), maxSwitches)
 	}
-	if len(b.nodes) == 0 && b.d.gen == nil {
-		b.r.errorf("", `add [[node]] name = "h1", or [generate]`, "the file describes no node")
+	if len(b.nodes) == 0 && b.d.gen == nil && b.d.rack == nil {
+		b.r.errorf("", `add [[node]] name = "h1", or [generate], or [[rack.shelf]]`, "the file describes no node")
 	}
 	return len(b.nodes) <= maxNodes && len(b.switches) <= maxSwitches
 }

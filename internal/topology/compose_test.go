@@ -75,7 +75,27 @@ func (c *composer) text() string {
 	for range c.pick(3) * c.pick(3) {
 		c.link([]string{"n1", "s1", "n2", "s2", "h1", "core1", "leaf1:1"}[c.pick(7)], []string{"s1", "s3", "s4", "s2:2", "n1:eth1", "spine1", "h2"}[c.pick(7)])
 	}
+	if c.pick(3) == 0 {
+		c.rack()
+	}
 	return c.b.String()
+}
+
+func (c *composer) rack() {
+	for range c.pick(3) {
+		c.b.WriteString("[[rack.segment]]\n")
+		c.key(`name = "b1"`, `name = "bus1"`, `baud = 115200`, `parity = "none"`, `turnaround = "0s"`, `echo = true`)
+	}
+	for range 1 + c.pick(5) {
+		fmt.Fprintf(&c.b, "[[rack.shelf]]\nkind = '%s'\n", []string{"orv3-psu", "orv3-bbu", "hpr-psu", "hpr-bbu", "rpu", "orv2-psu"}[c.pick(6)])
+		c.key(`slots = 3`, `slots = [2, 1]`, `slots = []`, `slots = 6`, `slots = 1`)
+		c.key(`address = 144`, `address = [7, 8]`, `address = 250`, `address = []`, `pmm = false`, `pmm = true`, `pmm = 9`)
+		c.key(`segment = "bus1"`, `segment = "bus0"`, `baud = 9600`, `feeds = ["n1"]`, `feeds = []`, `backs = "shelf1"`, `backs = ""`)
+	}
+	if c.pick(3) == 0 {
+		c.b.WriteString("[rack.bmc]\n")
+		c.key(`ports = []`, `ports = ["bus1", "", "", ""]`, `name = "n1"`, `ports = ["", "", "", "", "bus0"]`)
+	}
 }
 
 func (c *composer) link(a, b string) {

@@ -22,6 +22,7 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 generate = { type = "star", hosts = 1, host_link = {}, fabric_link = {} }
 defaults = { link = {}, node = {}, switch = {} }
 tunnel = {}
+rack = { segment = [{}], shelf = [{}], bmc = {} }
 qos = { ecn = {}, scheduler = {} }
 [[node]]
 port = [{}]
@@ -29,7 +30,7 @@ port = [{}]
 vlan_ip = {}
 [[link]]
 `), keys, nil)
-	if len(keys) < 55 {
+	if len(keys) < 75 {
 		t.Fatalf("only %d keys were asked for", len(keys))
 	}
 	for k := range keys {

@@ -67,6 +67,8 @@ type nodeAttrs struct {
 	ignorePFC  attr[bool]
 	qos        attr[string]
 	management attr[bool]
+	idlePower  attr[float64]
+	peakPower  attr[float64]
 }
 
 func (a nodeAttrs) or(b nodeAttrs) nodeAttrs {
@@ -77,6 +79,8 @@ func (a nodeAttrs) or(b nodeAttrs) nodeAttrs {
 	a.ignorePFC = a.ignorePFC.or(b.ignorePFC)
 	a.qos = a.qos.or(b.qos)
 	a.management = a.management.or(b.management)
+	a.idlePower = a.idlePower.or(b.idlePower)
+	a.peakPower = a.peakPower.or(b.peakPower)
 	return a
 }
 
@@ -89,6 +93,8 @@ func (t *table) nodeAttrs() nodeAttrs {
 		ignorePFC:  t.bool("ignore_pfc"),
 		qos:        t.str("qos"),
 		management: t.bool("management"),
+		idlePower:  t.power("idle_power"),
+		peakPower:  t.power("peak_power"),
 	}
 }
 

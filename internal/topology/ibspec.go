@@ -128,11 +128,12 @@ type SM struct {
 }
 
 // Management is a network beside the fabric: an ideal switch, without limits
-// of rate, delay or buffer, that gives nodes without Ethernet an IP interface.
+// of rate, delay or buffer, that gives nodes without Ethernet an IP interface,
+// and joins the BMC of a rack with the nodes.
 type Management struct {
-	Prefix netip.Prefix // masked
-	MTU    int          // bytes
-	Ports  []ManagementPort
+	Prefix netip.Prefix     // masked
+	MTU    int              // bytes
+	Ports  []ManagementPort // of nodes; none is possible with a BMC
 }
 
 // ManagementPort is a node's port on the management network.

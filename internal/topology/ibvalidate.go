@@ -162,7 +162,7 @@ func (v *validator) management() {
 	if m == nil {
 		return
 	}
-	if !m.Prefix.IsValid() || m.Prefix != m.Prefix.Masked() || m.MTU < MinMTU || m.MTU > MaxMTU || len(m.Ports) == 0 {
+	if !m.Prefix.IsValid() || m.Prefix != m.Prefix.Masked() || m.MTU < MinMTU || m.MTU > MaxMTU || len(m.Ports) == 0 && (v.s.Rack == nil || v.s.Rack.BMC == nil) {
 		v.fail("management: prefix %v, MTU %d, %d ports", m.Prefix, m.MTU, len(m.Ports))
 	}
 	seen := map[int]bool{}

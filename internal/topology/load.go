@@ -208,6 +208,8 @@ func (b *builder) run() {
 	b.assignAddresses()
 	b.addQoS()
 	b.addSMs()
+	b.addRack()
+	b.addPower()
 	b.addManagement()
 	b.checkMTUs()
 	b.checkParts()

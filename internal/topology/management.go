@@ -35,12 +35,13 @@ func (t *table) management() fileManagement {
 }
 
 // addManagement gives a management port to the nodes that want one: by
-// default those without Ethernet. Its subnet is the last of 192.168.0.0/16 that
+// default those without Ethernet, or all if a BMC is there too. Its subnet is the last of 192.168.0.0/16 that
 // is large enough and free.
 func (b *builder) addManagement() {
 	var nodes []*buildNode
+	bmc := b.s.Rack != nil && b.s.Rack.BMC != nil
 	for _, n := range b.nodes {
-		if !n.attrs.management.get(len(n.order) == 0 && len(n.ib) > 0) {
+		if !n.attrs.management.get(bmc || len(n.order) == 0 && len(n.ib) > 0) {
 			continue
 		}
 		if e := n.ports[ManagementName]; e != nil {
@@ -50,27 +51,37 @@ func (b *builder) addManagement() {
 		nodes = append(nodes, n)
 	}
 	f := b.d.mgmt
-	if len(nodes) == 0 {
+	stations := len(nodes)
+	if bmc {
+		stations++
+	}
+	if stations == 0 {
 		if f.key != "" {
 			b.r.warnf(f.key, "remove it, or set management = true on nodes", "no node has a management port")
 		}
 		return
 	}
-	prefix := b.managementSubnet(len(nodes))
+	prefix := b.managementSubnet(stations)
 	if !prefix.IsValid() {
 		return
 	}
 	m := &Management{Prefix: prefix, MTU: int(f.mtu.get(1500))}
 	base := binary.BigEndian.Uint32(prefix.Addr().AsSlice())
-	for i, n := range nodes {
+	addr := func(i int) netip.Prefix {
 		var a [4]byte
 		binary.BigEndian.PutUint32(a[:], base+uint32(i+1))
+		return netip.PrefixFrom(netip.AddrFrom4(a), prefix.Bits())
+	}
+	for i, n := range nodes {
 		k := n.index + 1
 		m.Ports = append(m.Ports, ManagementPort{
 			Node: n.index, Name: ManagementName,
 			MAC:  MAC{2, 2, 0, byte(k >> 16), byte(k >> 8), byte(k)},
-			Addr: netip.PrefixFrom(netip.AddrFrom4(a), prefix.Bits()),
+			Addr: addr(i),
 		})
+	}
+	if bmc {
+		b.s.Rack.BMC.MAC, b.s.Rack.BMC.Addr = MAC{2, 2, 1, 0, 0, 1}, addr(len(nodes))
 	}
 	b.s.Management = m
 }

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"net/netip"
+
 	"cnuas/internal/sim"
 	"cnuas/modbus/rtu"
 )
@@ -53,4 +55,12 @@ type RackBMC struct {
 	// Ports are the segments on the four RS-485 ports of each FT4232H in turn,
 	// indexes into Rack.Segments or -1 for an open port; 4, 8 or 12 of them.
 	Ports []int
+	MAC   MAC          // of its NIC, which is on the management network
+	Addr  netip.Prefix // of the management network, for it: it is told by DHCP, or told nothing
+}
+
+// NodePower is what a node draws from its busbar, in watts: Idle when its ports
+// carry nothing, Peak when all of them carry their line rate in both directions.
+type NodePower struct {
+	Idle, Peak float64
 }

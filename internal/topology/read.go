@@ -25,6 +25,7 @@ type document struct {
 	noSM     bool
 	mgmt     fileManagement
 	tunnel   fileTunnel
+	rack     *fileRack // nil: none
 }
 
 // read takes every key of the file and reports those it does not know.
@@ -82,6 +83,7 @@ func (r *reader) read(m map[string]any) *document {
 	d.sms, d.noSM = t.sms()
 	d.mgmt = t.management()
 	d.tunnel = t.tunnel()
+	d.rack = t.rack()
 	t.done()
 	return d
 }

@@ -40,7 +40,8 @@ type Node struct {
 	RoCEDSCP   uint8       // 0-63: DSCP of queue pairs whose address vector has traffic class 0
 	CNPDSCP    uint8       // 0-63: DSCP of congestion notification packets
 	IgnorePFC  bool        // a station that does not obey pause frames
-	QoS        QoS         `json:",omitzero"` // how the NIC classifies and schedules; buffer figures are not used; zero without Interfaces
+	QoS        QoS         `json:",omitzero"`  // how the NIC classifies and schedules; buffer figures are not used; zero without Interfaces
+	Power      *NodePower  `json:",omitempty"` // nil: the topology has no rack
 }
 
 // Interface is an Ethernet port of a node.

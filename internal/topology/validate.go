@@ -26,6 +26,7 @@ func (s *Spec) Validate() error {
 	}
 	v.sms()
 	v.management()
+	v.rack()
 	for i, n := range s.Subnets {
 		for _, p := range n.Prefixes {
 			if p != p.Masked() || !p.IsValid() {

@@ -1,0 +1,216 @@
+package topology
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cnuas/internal/sim"
+	"cnuas/modbus/rtu"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// addresses prints the devices of a shelf: "psu1:200 psu2:201 pmm:32".
+func addresses(s *RackShelf) string {
+	var l []string
+	for _, d := range s.Devices() {
+		l = append(l, d.Name+":"+strconv.Itoa(int(d.Address)))
+	}
+	return strings.Join(l, " ")
+}
+
+// A kind is enough.
+func TestShortRack(t *testing.T) {
+	s := mustParse(t, `
+[generate]
+type = "star"
+hosts = 3
+[[rack.shelf]]
+kind = "orv3-psu"
+`)
+	if len(s.Warnings) > 0 {
+		t.Error(s.Warnings)
+	}
+	r := s.Rack
+	want := []RackSegment{{Name: "bus0", Line: rtu.Line{Baud: 19200, Data: 8, Parity: rtu.Even, Stop: 1}, Turnaround: 5 * sim.Millisecond}}
+	if d := cmp.Diff(want, r.Segments); d != "" {
+		t.Error(d)
+	}
+	p := &r.Shelves[0]
+	if got := addresses(p); p.Name != "shelf1" || got != "psu1:200 psu2:201 psu3:202 psu4:203 psu5:204 psu6:205" || p.PMM != nil || p.Line != r.Segments[0].Line {
+		t.Errorf("%s %s %v", p.Name, got, p.Line)
+	}
+	if d := cmp.Diff([]int{0, 1, 2}, p.Feeds); d != "" {
+		t.Error(d)
+	}
+	if n := s.Nodes[1].Power; n == nil || *n != (NodePower{400, 1000}) {
+		t.Errorf("power %v", n)
+	}
+	if r.BMC != nil || s.Management != nil {
+		t.Errorf("a BMC that nobody asked for: %+v %+v", r.BMC, s.Management)
+	}
+}
+
+// A rack without nodes is a topology.
+func TestRackAlone(t *testing.T) {
+	s := mustParse(t, "[[rack.shelf]]\nkind = 'rpu'\n[rack.bmc]\n")
+	if len(s.Nodes) != 0 || len(s.Warnings) > 0 || addresses(&s.Rack.Shelves[0]) != "rpu:12" || s.Rack.Shelves[0].Line.Parity != rtu.None {
+		t.Errorf("%+v %v", s.Rack, s.Warnings)
+	}
+	b := s.Rack.BMC
+	if b == nil || b.Name != "bmc" || b.Machine != "ast2600-evb" || b.Addr.String() != "192.168.255.1/24" {
+		t.Fatalf("%+v", b)
+	}
+	if d := cmp.Diff([]int{0, -1, -1, -1}, b.Ports); d != "" {
+		t.Error(d)
+	}
+}
+
+// Shelves of one kind on one segment take the kind's ranges one after the other;
+// what the file gives comes first, whatever the order.
+func TestRackAddresses(t *testing.T) {
+	s := mustParse(t, `
+[[rack.shelf]]
+kind = "hpr-psu"
+[[rack.shelf]]
+kind = "hpr-psu"
+address = 144
+pmm = 32
+[[rack.shelf]]
+kind = "hpr-psu"
+slots = [2, 5]
+pmm = false
+baud = 57600
+parity = "odd"
+stop = 2
+[[rack.shelf]]
+kind = "hpr-psu"
+address = [190, 191]
+`)
+	want := []string{
+		"psu1:154 psu2:155 psu3:156 psu4:157 psu5:158 psu6:159 pmm:33",
+		"psu1:144 psu2:145 psu3:146 psu4:147 psu5:148 psu6:149 pmm:32",
+		"psu2:170 psu5:171",
+		"psu1:190 psu2:191 pmm:34",
+	}
+	for i := range s.Rack.Shelves {
+		if got := addresses(&s.Rack.Shelves[i]); got != want[i] {
+			t.Errorf("shelf %d: %s, want %s", i+1, got, want[i])
+		}
+	}
+	if l := s.Rack.Shelves[2].Line; l != (rtu.Line{Baud: 57600, Data: 8, Parity: rtu.Odd, Stop: 2}) {
+		t.Error(l)
+	}
+}
+
+// Who feeds whom, and who backs whom.
+func TestRackFeedsAndBacks(t *testing.T) {
+	s := mustParse(t, `
+[defaults]
+node = { idle_power = "0.25kW" }
+[generate]
+type = "star"
+hosts = 5
+[[node]]
+name = "h4"
+peak_power = "300W"
+[[node]]
+name = "h5"
+idle_power = "1500W"
+[[rack.shelf]]
+kind = "orv3-psu"
+feeds = ["h2"]
+[[rack.shelf]]
+kind = "orv3-psu"
+[[rack.shelf]]
+kind = "hpr-psu"
+[[rack.shelf]]
+kind = "hpr-psu"
+feeds = []
+[[rack.shelf]]
+kind = "orv3-bbu"
+[[rack.shelf]]
+kind = "hpr-bbu"
+backs = "shelf1"
+[[rack.shelf]]
+kind = "hpr-bbu"
+backs = ""
+`)
+	for i, want := range []struct {
+		feeds []int
+		backs int
+	}{{[]int{1}, -1}, {[]int{0, 3}, -1}, {[]int{2, 4}, -1}, {nil, -1}, {nil, 1}, {nil, 0}, {nil, -1}} {
+		p := s.Rack.Shelves[i]
+		if d := cmp.Diff(want.feeds, p.Feeds); d != "" || p.Backs != want.backs {
+			t.Errorf("%s backs %d, %s", p.Name, p.Backs, d)
+		}
+	}
+	for i, want := range []NodePower{{250, 1000}, {250, 1000}, {250, 1000}, {250, 300}, {1500, 1500}} {
+		if p := s.Nodes[i].Power; p == nil || *p != want {
+			t.Errorf("%s: power %v, want %v", s.Nodes[i].Name, p, want)
+		}
+	}
+}
+
+// A BMC and the nodes share the management network.
+func TestRackManagement(t *testing.T) {
+	s := mustParse(t, `
+[generate]
+type = "star"
+hosts = 2
+[[rack.segment]]
+[[rack.segment]]
+[[rack.shelf]]
+kind = "orv3-psu"
+[[rack.shelf]]
+kind = "rpu"
+segment = "bus1"
+[rack.bmc]
+name = "obmc"
+ports = ["", "bus1", "", "", "bus0"]
+`)
+	b, m := s.Rack.BMC, s.Management
+	if m == nil || len(m.Ports) != 2 || b.Addr != netip.MustParsePrefix("192.168.255.3/24") || b.Name != "obmc" {
+		t.Fatalf("%+v %+v", b, m)
+	}
+	if d := cmp.Diff([]int{-1, 1, -1, -1, 0, -1, -1, -1}, b.Ports); d != "" {
+		t.Error(d)
+	}
+}
+
+// Each broken invariant of a rack is found, and named.
+func TestValidateRack(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		spoil func(s *Spec)
+	}{
+		{"h1: power", func(s *Spec) { s.Nodes[0].Power = nil }},
+		{"h1: power", func(s *Spec) { s.Nodes[0].Power.Peak = 1 }},
+		{"the rack has no segment", func(s *Spec) { s.Rack.Segments = nil }},
+		{`segment "bus1": bad or double name`, func(s *Spec) { s.Rack.Segments[0].Name = "bus1" }},
+		{"segment bus0: line", func(s *Spec) { s.Rack.Segments[0].Line.Baud = 0 }},
+		{"turnaround", func(s *Spec) { s.Rack.Segments[0].Turnaround = -1 }},
+		{`kind "ups"`, func(s *Spec) { s.Rack.Shelves[0].Kind = "ups" }},
+		{"bad or double name", func(s *Spec) { s.Rack.Shelves[0].Name = "bbu1" }},
+		{"segment 2", func(s *Spec) { s.Rack.Shelves[0].Segment = 2 }},
+		{"backs 7", func(s *Spec) { s.Rack.Shelves[1].Backs = 7 }},
+		{"feeds node 4", func(s *Spec) { s.Rack.Shelves[0].Feeds[0] = 4 }},
+		{"has no address or that of", func(s *Spec) { s.Rack.Shelves[0].Slots[0].Address = 145 }},
+		{"has no address or that of", func(s *Spec) { s.Rack.Shelves[0].PMM.Address = 0 }},
+		{"slots do not ascend", func(s *Spec) { s.Rack.Shelves[0].Slots[1].Number = 1 }},
+		{"the name h1 is used twice", func(s *Spec) { s.Rack.BMC.Name = "h1" }},
+		{"BMC bmc", func(s *Spec) { s.Rack.BMC.Ports = []int{0} }},
+		{"BMC bmc", func(s *Spec) { s.Rack.BMC.Ports[0] = 2 }},
+	} {
+		s, err := Load("rack")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.spoil(s)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+}
