@@ -15,6 +15,7 @@ const (
 	ServerDeviceFailure  Exception = 4
 	Acknowledge          Exception = 5
 	ServerDeviceBusy     Exception = 6
+	NegativeAcknowledge  Exception = 7
 	MemoryParityError    Exception = 8
 	GatewayPathUnavail   Exception = 0x0A
 	GatewayTargetNoReply Exception = 0x0B

@@ -1,0 +1,85 @@
+package rtu
+
+// maxStray is how many characters before a frame, without a pause, may be
+// strays (transceivers make one or two when they are switched on).
+const maxStray = 8
+
+// maxTries bounds the places where a search for a frame's start looks, and so
+// what hostile input costs.
+const maxTries = 8
+
+// byPause finds a frame whose length the bytes do not tell, or whose byte count
+// lies (which the slave answers with an exception): from the start up to a
+// pause, with the right CRC. Only what is not the reply that is due.
+func (f *Framer) byPause(end int, quiet bool) int {
+	if end >= 2 && f.expects(0, end) {
+		return 0
+	}
+	tries := 0
+	for i := MinADU; i <= min(end, MaxADU) && tries < maxTries; i++ {
+		if i < end && f.gap(i) < f.t35 || i == end && !quiet {
+			continue
+		}
+		if f.valid(0, i) {
+			return i
+		}
+		tries++
+	}
+	return 0
+}
+
+// resync looks for where frames begin again behind what is broken at 0: at a
+// pause, or a few strays or a damaged character further on. From there all up
+// to a pause must be frames. While a reply is due only that reply is looked for
+// without a pause: the data of a damaged reply may hold what looks like a
+// request. It returns how many characters are noise, or 0: none found.
+func (f *Framer) resync(end int, quiet bool) int {
+	if !quiet {
+		return 0
+	}
+	due := f.replyDue(f.at[0] - f.char)
+	for k := 1; k <= min(maxStray, end-MinADU); k++ {
+		if f.chain(k, end, due) {
+			return k
+		}
+	}
+	tries := 0
+	for k := end - MinADU; k > 0 && tries < maxTries; k-- {
+		pause := f.gap(k) >= f.t35
+		if !pause && f.err[k-1] == 0 {
+			continue
+		}
+		if f.chain(k, end, due && !pause) {
+			return k
+		}
+		tries++
+	}
+	return 0
+}
+
+// chain says whether the characters from p up to end are frames and, behind
+// them, only damaged characters. With reply the first must be the reply that is
+// due.
+func (f *Framer) chain(p, end int, reply bool) bool {
+	if reply && !f.expects(p, end) {
+		return false
+	}
+	for p < end {
+		n, kind, v := f.look(p, end, true)
+		if v != whole || reply && kind != Reply {
+			return f.damaged(p, end) && !reply
+		}
+		p, reply = p+n, false
+	}
+	return true
+}
+
+// damaged says whether all characters from p up to end have errors.
+func (f *Framer) damaged(p, end int) bool {
+	for _, e := range f.err[p:end] {
+		if e == 0 {
+			return false
+		}
+	}
+	return true
+}
