@@ -53,6 +53,8 @@ var layers = map[string]int{
 	"modbus/rtu":          1, // time is sim's
 	"modbus/bus":          2,
 	"modbus/orv3":         2,
+	"modbus/pty":          3,
+	"modbus/port":         3,
 	"internal/rack":       6,
 	"sm/route":            0, // a subnet is its argument
 	"sm":                  4,
