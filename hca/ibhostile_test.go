@@ -131,10 +131,11 @@ func TestIBStagedDropped(t *testing.T) {
 	port := p.ib.ca.Port(1)
 	held := p.ib.end
 	held.Hook, held.Service = nil, sim.Millisecond
-	p.write(1, 40000, ring.FlagSignaled) // 157 packets; the peer has room for 100
+	p.write(1, 40000, 0)
+	p.write(1, 40000, ring.FlagSignaled) // 314 packets; the peer has room for 200
 	p.advance(50 * sim.Microsecond)
 	sent := port.Counters().XmitPkts
-	if c := port.Credits(0); c >= 5 || sent >= 157 {
+	if c := port.Credits(0); c >= 5 || sent >= 314 {
 		t.Fatalf("%d packets were sent, %d credits left", sent, c)
 	}
 	port.Link().SetUp(false)

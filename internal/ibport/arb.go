@@ -1,6 +1,8 @@
 package ibport
 
 import (
+	"math/bits"
+
 	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
 )
@@ -55,11 +57,21 @@ type arbiter struct {
 	limit     uint8 // LimitOfHighPriority
 	sent      int32 // blocks of high priority since low had a chance
 	wasHigh   bool
+	alone     bool // the lane that pick returned had nobody to share with
 }
 
 // pick returns the lane that sends next, -1 if none of those in ready may.
 func (a *arbiter) pick(ready uint16) int {
 	high, low := ready&a.high.mask, ready&a.low.mask
+	// The common case. Turns and weights are between lanes that have packets: the
+	// table stays where it is.
+	if a.alone = ready&(ready-1) == 0; a.alone {
+		a.sent = 0
+		if high|low == 0 {
+			return -1
+		}
+		return bits.TrailingZeros16(ready)
+	}
 	if low == 0 {
 		a.sent = 0
 	}
@@ -77,6 +89,9 @@ func (a *arbiter) pick(ready uint16) int {
 // charge accounts for a packet of the lane that pick returned. The last packet
 // of an entry may overdraw its weight.
 func (a *arbiter) charge(blocks uint16) {
+	if a.alone {
+		return
+	}
 	if a.wasHigh {
 		a.sent += int32(blocks)
 		a.high.left -= int32(blocks)

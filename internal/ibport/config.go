@@ -24,7 +24,7 @@ const headerRoom = 124
 
 // Defaults of Config.
 const (
-	DefaultBuffer      = 32 << 10 // bytes a lane: 2.6 us at 100 Gb/s
+	DefaultBuffer      = 64 << 10 // bytes a lane: 5.2 us at 100 Gb/s
 	DefaultVL15        = 64       // packets; a sweep has few outstanding
 	DefaultTraining    = sim.Millisecond
 	DefaultRecovery    = 20 * sim.Microsecond

@@ -16,7 +16,7 @@ import (
 // The standard wants a packet per lane at least every 65,536 symbol times. Here
 // one goes whenever it matters: when the credits that the peer has left could
 // be too few for a packet, and when a quarter of the buffer became free since
-// the last. On a wire without errors the periodic ones tell nothing new and are
+// the last and the credits left would be used up before new ones can be there. On a wire without errors the periodic ones tell nothing new and are
 // left out, unless Config.ExactFlow wants them. A damaged packet brings them,
 // and the watchdog, back for a while.
 
@@ -93,7 +93,7 @@ func (p *Port) announce(vl uint8, l *lane) {
 		return
 	}
 	left := (l.granted - l.rx.ABR) & (wire.FlowModulo - 1)
-	if gain >= p.grain || left < p.mtuCost || left > wire.FlowMaxCredit {
+	if gain >= p.grain && left < p.reach || left < p.mtuCost || left > wire.FlowMaxCredit {
 		p.flow.due |= 1 << vl
 		p.kick()
 	}

@@ -64,7 +64,11 @@ func TestFullRate(t *testing.T) {
 	if x.b.Rcvd < ideal*997/1000 {
 		t.Errorf("%d packets, a full wire has %d", x.b.Rcvd, ideal)
 	}
-	if c := x.b.Port.Counters(); !exact && c.FlowXmit > x.b.Rcvd*52/100 {
+	most := uint64(14) // percent
+	if tunnelled {
+		most = 26 // the round trip is not known
+	}
+	if c := x.b.Port.Counters(); !exact && c.FlowXmit > x.b.Rcvd*most/100 {
 		t.Errorf("%d flow control packets for %d packets", c.FlowXmit, x.b.Rcvd)
 	}
 	if c := x.a.Port.Counters(); c.XmitData != c.XmitPkts*1030 || c.UnicastXmitPkts != c.XmitPkts || c.XmitWait > 100 {
@@ -212,10 +216,10 @@ func TestOverrun(t *testing.T) {
 	}
 	x.run(10 * sim.Microsecond)
 	c := x.b.Port.Counters()
-	if x.b.Rcvd != 7 || c.BufferOverrun == 0 || c.ExcessiveOverruns == 0 || !slices.Contains(x.b.Events, ibport.EventBufferOverrun) {
+	if x.b.Rcvd != ibport.DefaultBuffer/(66*64) || c.BufferOverrun == 0 || c.ExcessiveOverruns == 0 || !slices.Contains(x.b.Events, ibport.EventBufferOverrun) {
 		t.Errorf("%d received, %+v, %v", x.b.Rcvd, c, x.b.Events)
 	}
-	x.run(10 * sim.Second)
+	x.run(20 * sim.Second)
 	x.done()
 }
 

@@ -199,6 +199,7 @@ func (p *Port) configure() {
 	p.phys.failed = false
 	p.phys.width, p.phys.speed, p.phys.ext = w, s, ext
 	p.link.SetRate(rate)
+	p.setReach()
 	p.enter(mad.PhysLinkUp)
 }
 

@@ -96,6 +96,7 @@ type Port struct {
 	cap     int32  // blocks of each lane's receive buffer
 	grain   uint16 // gain in credits that is announced unless they run out
 	mtuCost uint16 // blocks of the largest packet
+	reach   uint16 // credits that the peer may use while new ones are on their way
 	maxLen  int32  // of a packet, LRH to VCRC
 	vls     uint8  // operational data lanes
 	flow    flow

@@ -3,6 +3,7 @@ package ibport
 import (
 	"cnuas/internal/link"
 	"cnuas/internal/sim"
+	"cnuas/internal/wire"
 	"cnuas/internal/wire/mad"
 )
 
@@ -67,4 +68,19 @@ func (p *Port) Rate() link.Rate {
 func (p *Port) symbol() sim.Time {
 	lane := p.link.Rate() / link.Rate(max(p.phys.width.Lanes(), 1))
 	return lane.BitTime(8 * 1000) // 1000 of them, to keep picoseconds
+}
+
+// setReach computes how many credits the peer must have left when a flow control
+// packet is made, so that it does not run dry before that arrives: what fits the
+// round trip, with one packet in the way of the flow control packet, one that
+// the peer has begun, and one before the receiver looks again. Towards a far end
+// the round trip is unknown, and every gain is told.
+func (p *Port) setReach() {
+	p.reach = wire.FlowModulo - 1
+	if p.peer == nil {
+		return
+	}
+	trip := 2*p.link.Delay() + p.cfg.Latency + p.peer.cfg.Latency
+	blocks := trip.Seconds() * float64(p.link.Rate()) / (8 * wire.FlowBlock)
+	p.reach = uint16(min(int(blocks)+1+3*int(p.mtuCost), wire.FlowModulo-1))
 }

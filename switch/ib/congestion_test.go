@@ -1,6 +1,7 @@
 package ib
 
 import (
+	"cnuas/internal/ibport"
 	"testing"
 
 	"cnuas/internal/sim"
@@ -58,7 +59,7 @@ func TestMarking(t *testing.T) {
 		n.done()
 		return root, upstream, all
 	}
-	if r, u, all := run(func(a *mad.SwitchCongestionSetting) {}, 4096); r < all*95/100 || u > 20 { // upstream only until the credits first run out
+	if r, u, all := run(func(a *mad.SwitchCongestionSetting) {}, 4096); r < all*95/100 || u > 40 { // upstream only until the credits first run out
 		t.Errorf("root marked %d of %d, victim %d", r, all, u)
 	}
 	if r, u, _ := run(func(a *mad.SwitchCongestionSetting) { a.Threshold = 0 }, 4096); r+u != 0 {
@@ -92,7 +93,7 @@ func TestCongestionAttributes(t *testing.T) {
 	}
 	var p mad.SwitchPortCongestionSetting
 	p.Port[3] = mad.SwitchPortCongestion{Valid: true, Threshold: 4, PacketSize: 2, CongParm: 7}
-	if do(mad.MethodSet, mad.AttrSwitchPortCongestionSetting, 1, 0, &p) != 0 || s.cc.port[35].rate != 7 || s.cc.port[35].bytes != 24<<10 || !s.cc.on {
+	if do(mad.MethodSet, mad.AttrSwitchPortCongestionSetting, 1, 0, &p) != 0 || s.cc.port[35].rate != 7 || s.cc.port[35].bytes != ibport.DefaultBuffer*3/4 || !s.cc.on {
 		t.Errorf("port 35: %+v", s.cc.port[35])
 	}
 	if do(mad.MethodGet, mad.AttrSwitchPortCongestionSetting, 2, 0, nil) != mad.StatusInvalidField {

@@ -336,7 +336,7 @@ func TestHOQ(t *testing.T) {
 	s := n.sw[0]
 	ibtest.Set(s.Port(2), 0, func(a *mad.PortInfo) { a.HOQLife, a.VLStallCount = 3, 2 }) // 32.8 us
 	n.end[1].Service = sim.Second
-	n.flow(1, 2, 0, 0, 4096, 16)
+	n.flow(1, 2, 0, 0, 4096, 24)
 	n.run(30 * sim.Microsecond)
 	if s.Totals().Queued == 0 || s.Port(2).Counters().HOQ != 0 {
 		t.Fatalf("%+v", s.Totals())
@@ -362,14 +362,14 @@ func TestLifetime(t *testing.T) {
 		t.Error("SwitchInfo")
 	}
 	n.end[1].Service = sim.Second
-	n.flow(1, 2, 0, 0, 4096, 12)
+	n.flow(1, 2, 0, 0, 4096, 20)
 	n.run(100 * sim.Microsecond)
 	if n.sw[0].Port(2).Counters().Lifetime != 0 {
 		t.Error("too early")
 	}
 	n.run(sim.Millisecond)
 	if got := n.sw[0].Port(2).Counters().Lifetime; got != 5 {
-		t.Errorf("%d discarded, want 5: 7 are in the receiver's buffer", got)
+		t.Errorf("%d discarded, want 5: 15 are in the receiver's buffer", got)
 	}
 	n.run(20 * sim.Second)
 	n.done()
