@@ -68,7 +68,7 @@ func (f *Framer) expects(p, end int) bool {
 // byte by byte, but too late to be its echo.
 func (f *Framer) repeats(p, n int) bool {
 	o := &f.open
-	if n != o.n || f.at[p]-f.char-o.end <= ReplyWindow {
+	if n != o.n || f.at[p]-f.char-o.end <= f.window {
 		return false
 	}
 	m := min(n, len(o.head))
@@ -77,7 +77,7 @@ func (f *Framer) repeats(p, n int) bool {
 
 // replyDue says whether a slave may still begin to answer at t.
 func (f *Framer) replyDue(t sim.Time) bool {
-	return f.open.is && t-f.open.end <= ReplyWindow
+	return f.open.is && t-f.open.end <= f.window
 }
 
 // A verdict on the characters at some place.
@@ -123,8 +123,10 @@ func (f *Framer) look(p, end int, quiet bool) (n int, kind FrameKind, v verdict)
 	if qok && qn <= len(b) && (rok && rn <= len(b) || !rok && rn == 0) {
 		return 0, Noise, broken
 	}
-	if b[0] > 0 && f.err[p] != 0 {
-		return 0, Noise, broken
+	for _, e := range f.err[p:end] {
+		if e != 0 { // whatever follows, the frame would contain it
+			return 0, Noise, broken
+		}
 	}
 	return 0, Noise, partial
 }

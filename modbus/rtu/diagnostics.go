@@ -18,17 +18,20 @@ type Counters struct {
 type diagnostics struct {
 	c          Counters
 	listenOnly bool
-	restart    restart // to do when the reply is made
-	register   uint16  // diagnostic register (08/02)
+	after      after  // to do when the reply is made
+	register   uint16 // diagnostic register (08/02)
 	log        eventLog
 }
 
-type restart uint8
+// after is what a request does to the diagnostics once it has been answered: it
+// is not counted itself.
+type after uint8
 
 const (
-	noRestart restart = iota
-	doRestart
-	doRestartAndClear // the event log too
+	nothing        after = iota
+	clearCounters        // 08/0A
+	restart              // 08/01
+	restartAndWipe       // 08/01 that clears the event log too
 )
 
 // silent stands for a request that was executed and is not answered.
@@ -102,12 +105,16 @@ func (d *diagnostics) done(ex Exception, fc byte) {
 		d.c.Events++
 	}
 	d.log.add(e)
-	switch d.restart {
-	case doRestartAndClear:
-		*d = diagnostics{register: d.register}
-		d.log.add(evRestart)
-	case doRestart:
+	todo := d.after
+	d.after = nothing
+	switch todo {
+	case clearCounters:
+		d.c, d.register = Counters{}, 0
+	case restart:
 		*d = diagnostics{register: d.register, log: d.log}
+		d.log.add(evRestart)
+	case restartAndWipe:
+		*d = diagnostics{register: d.register}
 		d.log.add(evRestart)
 	}
 }
@@ -136,8 +143,8 @@ func (d *diagnostics) listenBit() byte {
 func (s *Slave) listening(to uint8, pdu []byte) {
 	d := &s.diag
 	if to == s.addr && s.opt.Diagnostics && pdu[0] == Diagnostics {
-		if r := restartOf(pdu); r != noRestart {
-			d.restart = r
+		if r := restartOf(pdu); r != nothing {
+			d.after = r
 			d.done(silent, pdu[0])
 			return
 		}
@@ -147,15 +154,15 @@ func (s *Slave) listening(to uint8, pdu []byte) {
 }
 
 // restartOf says whether the PDU of function code 08 is sub-function 01.
-func restartOf(pdu []byte) restart {
+func restartOf(pdu []byte) after {
 	if len(pdu) != 5 || be16(pdu, 1) != 1 {
-		return noRestart
+		return nothing
 	}
 	switch be16(pdu, 3) {
 	case 0:
-		return doRestart
+		return restart
 	case 0xFF00:
-		return doRestartAndClear
+		return restartAndWipe
 	}
-	return noRestart
+	return nothing
 }

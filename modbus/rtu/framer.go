@@ -8,7 +8,8 @@ import (
 
 // ReplyWindow is how long after a request a Framer still takes bytes that are
 // both its echo and its repetition for the reply: below any master's timeout
-// for writes, above any slave's turnaround.
+// for writes, above any slave's turnaround. On lines below 2400 baud it is 8
+// times t3.5.
 const ReplyWindow = 100 * sim.Millisecond
 
 // held is how many characters a Framer keeps: a frame, and one behind it.
@@ -25,9 +26,9 @@ const held = 2 * MaxADU
 //
 // The zero value is not usable: NewFramer. A Framer allocates nothing.
 type Framer struct {
-	line      Line
-	char      sim.Time // of line
-	t35       sim.Time // of line
+	char      sim.Time // of the line
+	t35       sim.Time // of the line
+	window    sim.Time // ReplyWindow, longer on a slow line
 	tolerance sim.Time
 	own       [4]uint64 // addresses whose replies come only by Sent
 
@@ -58,7 +59,8 @@ func NewFramer(line Line, tolerance sim.Time) *Framer {
 
 // SetLine changes the line and forgets what is held.
 func (f *Framer) SetLine(l Line) {
-	f.line, f.char, f.t35 = l, l.CharTime(), l.T35()
+	f.char, f.t35 = l.CharTime(), l.T35()
+	f.window = max(ReplyWindow, 8*f.t35)
 	f.Reset()
 }
 
@@ -161,8 +163,8 @@ func (f *Framer) cut(now sim.Time, handle func(*Frame)) {
 		if !quiet && !f.pausedIn(end) {
 			return
 		}
-		if n := f.byPause(end, quiet); n > 0 {
-			f.give(n, Request, Good, handle)
+		if n, kind := f.byPause(end, quiet); n > 0 {
+			f.give(n, kind, Good, handle)
 			continue
 		}
 		if f.failed || closed {

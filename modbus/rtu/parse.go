@@ -73,7 +73,7 @@ func replyData(req, b []byte) ([]byte, bool) {
 		// Counters come back in the place of the data, all else is an echo.
 		return b, len(req) >= 6 && string(b[:2]) == string(req[2:4])
 	case Encapsulated:
-		return b[1:], len(req) >= 7 && b[0] == req[2] && b[1] == req[3]
+		return b[min(1, len(b)):], len(b) >= 2 && len(req) >= 7 && b[0] == req[2] && b[1] == req[3]
 	}
 	return b, true
 }

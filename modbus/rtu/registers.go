@@ -2,24 +2,45 @@ package rtu
 
 import "cnuas/internal/sim"
 
-// read serves 03 and 04 (V1.1b3, 6.3, 6.4).
-func (s *Slave) read(now sim.Time, pdu, out []byte, get func(sim.Time, uint16, []uint16) Exception) ([]byte, Exception) {
+// readRange checks a request of 03, 04, 01 or 02: address and quantity, the
+// quantity first (6.3, figure of the state diagram).
+func readRange(pdu []byte, most int) (addr uint16, n int, ex Exception) {
 	if len(pdu) != 5 {
-		return nil, IllegalDataValue
+		return 0, 0, IllegalDataValue
 	}
-	n := int(be16(pdu, 3))
-	if n < 1 || n > MaxReadRegisters {
-		return nil, IllegalDataValue
+	n = int(be16(pdu, 3))
+	if n < 1 || n > most {
+		return 0, 0, IllegalDataValue
 	}
-	addr := be16(pdu, 1)
+	addr = be16(pdu, 1)
 	if int(addr)+n > 1<<16 {
-		return nil, IllegalDataAddress
+		return 0, 0, IllegalDataAddress
 	}
-	r := s.regs[:n]
-	if ex := get(now, addr, r); ex != OK {
+	return addr, n, OK
+}
+
+// readHolding serves 03 (V1.1b3, 6.3).
+func (s *Slave) readHolding(now sim.Time, pdu, out []byte) ([]byte, Exception) {
+	addr, n, ex := readRange(pdu, MaxReadRegisters)
+	if ex == OK {
+		ex = s.dev.ReadRegisters(now, addr, s.regs[:n])
+	}
+	if ex != OK {
 		return nil, ex
 	}
-	return appendRegisters(append(out, byte(2*n)), r), OK
+	return appendRegisters(append(out, byte(2*n)), s.regs[:n]), OK
+}
+
+// readInputs serves 04 (6.4).
+func (s *Slave) readInputs(now sim.Time, pdu, out []byte) ([]byte, Exception) {
+	addr, n, ex := readRange(pdu, MaxReadRegisters)
+	if ex == OK {
+		ex = s.inputs.ReadInputs(now, addr, s.regs[:n])
+	}
+	if ex != OK {
+		return nil, ex
+	}
+	return appendRegisters(append(out, byte(2*n)), s.regs[:n]), OK
 }
 
 // writeOne serves 06 (6.6): any value will do, the reply is the request.

@@ -10,10 +10,14 @@ const maxTries = 8
 
 // byPause finds a frame whose length the bytes do not tell, or whose byte count
 // lies (which the slave answers with an exception): from the start up to a
-// pause, with the right CRC. Only what is not the reply that is due.
-func (f *Framer) byPause(end int, quiet bool) int {
-	if end >= 2 && f.expects(0, end) {
-		return 0
+// pause, with the right CRC.
+func (f *Framer) byPause(end int, quiet bool) (int, FrameKind) {
+	kind := Request
+	if f.expects(0, end) {
+		if n, ok := ReplyLen(f.buf[:end]); ok || n > 0 {
+			return 0, Noise // the reply that is due has its length
+		}
+		kind = Reply
 	}
 	tries := 0
 	for i := MinADU; i <= min(end, MaxADU) && tries < maxTries; i++ {
@@ -21,11 +25,11 @@ func (f *Framer) byPause(end int, quiet bool) int {
 			continue
 		}
 		if f.valid(0, i) {
-			return i
+			return i, kind
 		}
 		tries++
 	}
-	return 0
+	return 0, Noise
 }
 
 // resync looks for where frames begin again behind what is broken at 0: at a

@@ -36,7 +36,6 @@ type Slave struct {
 
 	regs  [MaxReadRegisters]uint16 // of the request in hand
 	bools []bool                   // likewise
-	name  [MaxPDU]byte             // scratch of identification replies
 
 	diag diagnostics
 }
@@ -121,19 +120,41 @@ func (s *Slave) broadcast(now sim.Time, pdu []byte) {
 }
 
 // execute serves one PDU. It appends to out, which has address and function
-// code already, or returns an exception.
+// code already, or returns an exception; nil and no exception is silence.
 func (s *Slave) execute(now sim.Time, pdu, out []byte) ([]byte, Exception) {
-	fc, o := pdu[0], &s.opt
-	switch {
+	o := &s.opt
+	switch fc := pdu[0]; {
 	case fc == ReadHoldingRegisters:
-		return s.read(now, pdu, out, s.dev.ReadRegisters)
+		return s.readHolding(now, pdu, out)
 	case fc == ReadInputRegisters && s.inputs != nil:
-		return s.read(now, pdu, out, s.inputs.ReadInputs)
+		return s.readInputs(now, pdu, out)
 	case fc == WriteSingleRegister:
 		return s.writeOne(now, pdu, out)
 	case fc == WriteMultipleRegisters:
 		return s.writeMany(now, pdu, out)
+	case fc == ReadFileRecord && s.files != nil:
+		return s.readFile(now, pdu, out)
+	case fc == MaskWriteRegister && o.MaskWrite:
+		return s.maskWrite(now, pdu, out)
+	case fc == ReadWriteRegisters && o.ReadWrite:
+		return s.readWrite(now, pdu, out)
+	case fc == Diagnostics && o.Diagnostics:
+		return s.diagnose(pdu, out)
+	case fc == GetCommEventCounter && o.Events:
+		return s.eventCounter(pdu, out)
+	case fc == GetCommEventLog && o.Events:
+		return s.eventLog(pdu, out)
+	case fc == ReportServerID && o.ServerID && s.id != nil:
+		return s.reportID(pdu, out)
+	case fc == Encapsulated && o.DeviceID && s.id != nil:
+		return s.deviceID(pdu, out)
+	case s.bits == nil:
+	case fc == ReadCoils || fc == ReadDiscreteInputs:
+		return s.readBits(now, pdu, out)
+	case fc == WriteSingleCoil:
+		return s.writeCoil(now, pdu, out)
+	case fc == WriteMultipleCoils:
+		return s.writeCoils(now, pdu, out)
 	}
-	_ = o
 	return nil, IllegalFunction
 }
