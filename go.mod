@@ -18,3 +18,5 @@ require (
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.48.0
 )
+
+require github.com/goburrow/serial v0.1.0
