@@ -1,0 +1,85 @@
+package bus
+
+import (
+	"cnuas/internal/sim"
+	"cnuas/modbus/rtu"
+)
+
+// group is the stations that listen at one line setting: they hear the same, so
+// one UART and one framer serve them all, and only the station that is asked
+// does more than count.
+type group struct {
+	g        *Segment
+	ear      ear
+	framer   *rtu.Framer
+	stations []*Station // in order of creation
+	batch    []rtu.Char // heard and not yet in the framer, all of one talker
+	talker   *sender
+	waiting  int // stations whose reply waits for its time
+	handle   func(*rtu.Frame)
+	crc      uint64 // frames with a wrong CRC or with character errors
+}
+
+func (g *Segment) groupOf(l rtu.Line) *group {
+	for _, r := range g.groups {
+		if r.ear.u.line == l {
+			return r
+		}
+	}
+	r := &group{g: g, framer: rtu.NewFramer(l, 0), batch: make([]rtu.Char, 0, maxStep)}
+	r.ear = ear{g: g, u: uart{line: l, fed: g.p.Now()}, to: r}
+	r.handle = r.frame
+	g.groups = append(g.groups, r)
+	return r
+}
+
+// heard implements the end of an ear.
+func (r *group) heard(c rtu.Char, start sim.Time, from *sender) {
+	if from != r.talker || len(r.batch) == cap(r.batch) {
+		r.feed(0)
+		r.talker = from
+		r.framer.SetTolerance(from.tolerance())
+	}
+	r.batch = append(r.batch, c)
+	if r.waiting > 0 {
+		for _, t := range r.stations {
+			t.unsure(start, from)
+		}
+	}
+}
+
+// feed gives the batch to the framer at a time, or at the last character's.
+func (r *group) feed(now sim.Time) {
+	n := len(r.batch)
+	if n > 0 {
+		now = max(now, r.batch[n-1].At)
+		r.framer.Feed(now, r.batch, r.handle)
+		r.batch = r.batch[:0]
+	} else if t, ok := r.framer.Deadline(); ok && t <= now {
+		r.framer.Feed(now, nil, r.handle)
+	}
+}
+
+// frame takes what the framer cut.
+func (r *group) frame(f *rtu.Frame) {
+	if f.Kind == rtu.Noise {
+		r.crc++
+	}
+	silent := f.End + r.ear.u.line.T35()
+	sure := true // nothing that was heard already follows too soon
+	for i := range r.batch {
+		if c := &r.batch[i]; c.At > f.End && c.At-r.ear.u.line.CharTime() < silent {
+			sure = false
+			break
+		}
+	}
+	for _, t := range r.stations {
+		switch {
+		case !t.plugged:
+		case f.Kind == rtu.Request:
+			t.request(f, sure)
+		default:
+			t.slave.Note(f)
+		}
+	}
+}
