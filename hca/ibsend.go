@@ -20,6 +20,9 @@ func (c *CA) Waits(p *ibport.Port, vl uint8) bool {
 func (c *CA) Head(p *ibport.Port, vl uint8) *frame.Frame {
 	d := c.of(p)
 	s := d.ib
+	if f := s.staged[vl]; f != nil {
+		return f
+	}
 	for s.staged[vl] == nil {
 		f := s.queue[vl].Pop()
 		if f == nil && vl != wire.VL15 {
@@ -39,8 +42,12 @@ func (c *CA) Head(p *ibport.Port, vl uint8) *frame.Frame {
 
 // Take implements ibport.Owner.
 func (c *CA) Take(p *ibport.Port, vl uint8) *frame.Frame {
-	f := c.Head(p, vl)
-	c.of(p).ib.staged[vl] = nil
+	s := c.of(p).ib
+	f := s.staged[vl] // as a rule the port has looked at it
+	if f == nil {
+		f = c.Head(p, vl)
+	}
+	s.staged[vl] = nil
 	return f
 }
 

@@ -88,12 +88,15 @@ func (p *Port) ReleaseBlocks(vl uint8, blocks uint16) { p.free(vl, blocks) }
 // is on the wire was counted against its credits and not against ours, so it
 // comes here again when that arrives.
 func (p *Port) announce(vl uint8, l *lane) {
+	left := (l.granted - l.rx.ABR) & (wire.FlowModulo - 1)
+	if left >= p.reach && left <= wire.FlowMaxCredit {
+		return // most packets
+	}
 	gain := (l.rx.FCCL(int(p.cap-l.held)) - l.granted) & (wire.FlowModulo - 1)
 	if gain == 0 || gain > wire.FlowMaxCredit {
 		return
 	}
-	left := (l.granted - l.rx.ABR) & (wire.FlowModulo - 1)
-	if gain >= p.grain && left < p.reach || left < p.mtuCost || left > wire.FlowMaxCredit {
+	if gain >= p.grain || left < p.mtuCost || left > wire.FlowMaxCredit {
 		p.flow.due |= 1 << vl
 		p.kick()
 	}
