@@ -55,6 +55,8 @@ var layers = map[string]int{
 	"modbus/orv3":         2,
 	"modbus/pty":          3,
 	"modbus/port":         3,
+	"modbus/usbredir":     3,
+	"modbus/ftdi":         3,
 	"internal/rack":       6,
 	"sm/route":            0, // a subnet is its argument
 	"sm":                  4,
