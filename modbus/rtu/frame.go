@@ -35,7 +35,7 @@ type Bad uint8
 // Reasons.
 const (
 	Good     Bad = iota
-	BadCRC       // a frame by its length, with a wrong CRC; or bytes that nothing begins
+	BadCRC       // a frame by its length, with a wrong CRC; or of no known function code
 	BadShort     // ended by silence before it was whole
 	BadChar      // characters with parity or framing errors, or a break
 	BadOver      // characters were lost (overrun)

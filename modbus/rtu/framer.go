@@ -160,15 +160,18 @@ func (f *Framer) cut(now sim.Time, handle func(*Frame)) {
 			}
 			f.failed = v == broken
 		}
-		if !quiet && !f.pausedIn(end) {
-			return
+		if !quiet {
+			// A pause that is past decides the same now as when it was new.
+			if end = f.lastPause(end); end == 0 {
+				return
+			}
 		}
-		if n, kind := f.byPause(end, quiet); n > 0 {
+		if n, kind := f.byPause(end); n > 0 {
 			f.give(n, kind, Good, handle)
 			continue
 		}
 		if f.failed || closed {
-			if k := f.resync(end, quiet); k > 0 {
+			if k := f.resync(end); k > 0 {
 				f.give(k, Noise, f.why(k), handle)
 				continue
 			}
@@ -182,14 +185,15 @@ func (f *Framer) cut(now sim.Time, handle func(*Frame)) {
 	}
 }
 
-// pausedIn says whether there is a pause of t3.5 among the first end characters.
-func (f *Framer) pausedIn(end int) bool {
-	for i := 1; i < end; i++ {
+// lastPause is the index of the last character below end with a pause of t3.5
+// before it, or 0.
+func (f *Framer) lastPause(end int) int {
+	for i := end - 1; i > 0; i-- {
 		if f.gap(i) >= f.t35 {
-			return true
+			return i
 		}
 	}
-	return false
+	return 0
 }
 
 // give hands out the first n characters.
@@ -231,13 +235,14 @@ func (f *Framer) why(n int) Bad {
 	case n < MinADU:
 		return BadShort
 	}
-	if l, ok := RequestLen(f.buf[:n]); ok && l <= n {
-		return BadCRC
+	length := RequestLen
+	if f.expects(0, n) {
+		length = ReplyLen
 	}
-	if l, ok := ReplyLen(f.buf[:n]); ok && l <= n {
-		return BadCRC
+	if l, _ := length(f.buf[:n]); l > n {
+		return BadShort
 	}
-	return BadShort
+	return BadCRC
 }
 
 // valid says whether n good characters from p on end in their CRC.

@@ -11,7 +11,7 @@ const maxTries = 8
 // byPause finds a frame whose length the bytes do not tell, or whose byte count
 // lies (which the slave answers with an exception): from the start up to a
 // pause, with the right CRC.
-func (f *Framer) byPause(end int, quiet bool) (int, FrameKind) {
+func (f *Framer) byPause(end int) (int, FrameKind) {
 	kind := Request
 	if f.expects(0, end) {
 		if n, ok := ReplyLen(f.buf[:end]); ok || n > 0 {
@@ -21,7 +21,7 @@ func (f *Framer) byPause(end int, quiet bool) (int, FrameKind) {
 	}
 	tries := 0
 	for i := MinADU; i <= min(end, MaxADU) && tries < maxTries; i++ {
-		if i < end && f.gap(i) < f.t35 || i == end && !quiet {
+		if i < end && f.gap(i) < f.t35 {
 			continue
 		}
 		if f.valid(0, i) {
@@ -34,13 +34,10 @@ func (f *Framer) byPause(end int, quiet bool) (int, FrameKind) {
 
 // resync looks for where frames begin again behind what is broken at 0: at a
 // pause, or a few strays or a damaged character further on. From there all up
-// to a pause must be frames. While a reply is due only that reply is looked for
+// to the next pause must be frames. While a reply is due only that reply is looked for
 // without a pause: the data of a damaged reply may hold what looks like a
 // request. It returns how many characters are noise, or 0: none found.
-func (f *Framer) resync(end int, quiet bool) int {
-	if !quiet {
-		return 0
-	}
+func (f *Framer) resync(end int) int {
 	due := f.replyDue(f.at[0] - f.char)
 	for k := 1; k <= min(maxStray, end-MinADU); k++ {
 		if f.chain(k, end, due) {
@@ -61,28 +58,33 @@ func (f *Framer) resync(end int, quiet bool) int {
 	return 0
 }
 
-// chain says whether the characters from p up to end are frames and, behind
+// chain says whether the characters from p up to a pause are frames and, behind
 // them, only damaged characters. With reply the first must be the reply that is
 // due.
 func (f *Framer) chain(p, end int, reply bool) bool {
 	if reply && !f.expects(p, end) {
 		return false
 	}
-	for p < end {
+	for first := true; ; first = false {
 		n, kind, v := f.look(p, end, true)
 		if v != whole || reply && kind != Reply {
-			return f.damaged(p, end) && !reply
+			return !first && f.damaged(p, end)
 		}
-		p, reply = p+n, false
+		if p += n; p == end || f.gap(p) >= f.t35 {
+			return true
+		}
+		reply = false
 	}
-	return true
 }
 
-// damaged says whether all characters from p up to end have errors.
+// damaged says whether all characters from p up to a pause have errors.
 func (f *Framer) damaged(p, end int) bool {
-	for _, e := range f.err[p:end] {
-		if e == 0 {
+	for ; p < end; p++ {
+		if f.err[p] == 0 {
 			return false
+		}
+		if p+1 < end && f.gap(p+1) >= f.t35 {
+			break
 		}
 	}
 	return true
