@@ -8,16 +8,20 @@ import (
 	"cnuas/modbus/usbredir"
 )
 
-// Wire is a port's place on a segment: a master of a bus. Its methods are
-// called on the engine's thread.
+// Wire is a port's place on a segment: a bus.Master. Its methods are called on
+// the engine's thread.
 type Wire interface {
 	// Send puts characters on the wire from now on, behind what is still being
-	// sent; the line applies to these.
-	Send(line rtu.Line, b []byte)
+	// sent, and returns how many it takes; the line applies to these.
+	Send(line rtu.Line, b []byte) int
+	// Drained is when the last character will have been sent, or has been.
+	Drained() sim.Time
 	// Listen sets how characters are received.
-	Listen(line rtu.Line)
-	// Purge forgets what has not been sent.
-	Purge()
+	Listen(line rtu.Line) error
+	// PurgeSend forgets what has not been sent.
+	PurgeSend()
+	// PurgeReceived forgets what was heard and not delivered.
+	PurgeReceived()
 }
 
 // Breaker is a Wire that can hold the line at space.

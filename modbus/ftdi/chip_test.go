@@ -3,6 +3,7 @@ package ftdi
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -19,13 +20,33 @@ import (
 type wire struct {
 	log  []string
 	line rtu.Line
+	now  func() sim.Time
+	end  sim.Time
 }
 
 func (w *wire) note(format string, a ...any) { w.log = append(w.log, fmt.Sprintf(format, a...)) }
-func (w *wire) Send(l rtu.Line, b []byte)    { w.note("send %v % x", l, b) }
-func (w *wire) Listen(l rtu.Line)            { w.line = l }
-func (w *wire) Purge()                       { w.note("purge") }
+func (w *wire) Drained() sim.Time            { return w.end }
 func (w *wire) Break(on bool)                { w.note("break %v", on) }
+func (w *wire) PurgeReceived()               { w.note("forget") }
+
+func (w *wire) Send(l rtu.Line, b []byte) int {
+	w.note("send %v % x", l, b)
+	w.end = max(w.end, w.now()) + sim.Time(len(b))*l.CharTime()
+	return len(b)
+}
+
+func (w *wire) PurgeSend() {
+	w.note("purge")
+	w.end = min(w.end, w.now())
+}
+
+func (w *wire) Listen(l rtu.Line) error {
+	if l.Baud > 3_000_000 {
+		return errors.New("too fast")
+	}
+	w.line = l
+	return nil
+}
 
 func (w *wire) take() string {
 	s := strings.Join(w.log, "; ")
@@ -62,6 +83,7 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	for i := range l.w {
+		l.w[i].now = l.eng.Now
 		l.chip.Port(i).Connect(&l.w[i])
 	}
 	if l.host, err = usbredir.NewHost(l.chip, usbredir.Options{Do: l.do}); err != nil {
@@ -176,11 +198,12 @@ func TestRequests(t *testing.T) {
 		ok           bool
 		want         string // line, latency, outputs, flow, break
 	}{
-		{"as it was", 0, 0, 2, true, "9600 8N1 16 0 0 false"},
+		{"reset", 0, 0, 2, true, "9600 8N1 16 0 0 false"},
 		{"baud 19200", 3, 0x0271, 0x0202, true, "19200 8N1 16 0 0 false"},
 		{"8E1", 4, 0x0208, 2, true, "19200 8E1 16 0 0 false"},
 		{"baud 115200", 3, 0xc068, 0x0202, true, "115246 8E1 16 0 0 false"},
 		{"12 MBd is no segment's", 3, 0, 0x0202, false, "115246 8E1 16 0 0 false"},
+		{"nor are 4 MBd this one's", 3, 3, 0x0202, false, "115246 8E1 16 0 0 false"},
 		{"3 MBd is", 3, 0, 0x0002, true, "3000000 8E1 16 0 0 false"},
 		{"7O2", 4, 0x1107, 2, true, "3000000 7O2 16 0 0 false"},
 		{"mark", 4, 0x0308, 2, true, "3000000 8N2 16 0 0 false"},
@@ -226,7 +249,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: the wire listens at %v", c.name, l.w[1].line)
 		}
 	}
-	if got := l.w[1].take(); got != "purge; break true; break false; purge" {
+	if got := l.w[1].take(); got != "forget; purge; break true; break false; forget; purge" {
 		t.Errorf("the wire: %s", got)
 	}
 	for _, c := range []struct {

@@ -166,7 +166,7 @@ func TestLineErrors(t *testing.T) {
 // TestOverrun: nobody reads, 2048 characters stay, and the next packet tells.
 func TestOverrun(t *testing.T) {
 	l := newLab(t)
-	l.burst(2, chars(sim.Second+ms, ms/100, make([]byte, fifoSize+5)...))
+	l.burst(2, chars(sim.Second+ms, ms/100, make([]byte, FIFOSize+5)...))
 	got := 0
 	for i := range 5 {
 		_, in := l.g.StartIn(0x85, 512)
@@ -177,7 +177,7 @@ func TestOverrun(t *testing.T) {
 			t.Errorf("packet %d: status %#x", i, b[1])
 		}
 	}
-	if got != fifoSize || l.chip.Port(2).Status().Counters.Overruns != 5 {
+	if got != FIFOSize || l.chip.Port(2).Status().Counters.Overruns != 5 {
 		t.Errorf("%d characters, %+v", got, l.chip.Port(2).Status())
 	}
 }
@@ -222,7 +222,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("status afterwards: %#x", b[1])
 	}
 	// 2048 fit; 100 more wait until 100 have been sent.
-	big := make([]byte, fifoSize)
+	big := make([]byte, FIFOSize)
 	if st, err := l.g.Out(2, big); st != usbredir.Success || err != nil {
 		t.Error(st, err)
 	}
@@ -331,7 +331,7 @@ func FuzzChip(f *testing.F) {
 			case 3:
 				c.Out(usbredir.Transfer{Endpoint: outEndpoint(p.n)}, make([]byte, int(b[3])<<4))
 			}
-			if r := &p.rx; r.n < r.ready || r.n > fifoSize || r.ready < 0 || p.tx.bytes > maxWaiting {
+			if r := &p.rx; r.n < r.ready || r.n > FIFOSize || r.ready < 0 || p.tx.bytes > maxWaiting {
 				t.Fatalf("%d characters, %d ready, %d to send", r.n, r.ready, p.tx.bytes)
 			}
 			b = b[8:]

@@ -44,9 +44,9 @@ const (
 )
 
 const (
-	// fifoSize is the room of a port in each direction, in bytes (data sheet,
+	// FIFOSize is the room of a port in each direction, in bytes (data sheet,
 	// 1.3).
-	fifoSize = 2048
+	FIFOSize = 2048
 	// defaultLatency is the latency timer after power-up, in milliseconds
 	// (AN232B-04, 3.3).
 	defaultLatency = 16
@@ -99,9 +99,8 @@ func (p *Port) init(proc *sim.Proc, c *Chip, n int) {
 // Connect puts the port on a wire; nil leaves it open.
 func (p *Port) Connect(w Wire) {
 	p.wire = w
-	if w != nil {
-		w.Listen(p.line)
-	}
+	p.tx.end = p.proc.Now()
+	p.listen(p.line)
 }
 
 // powerUp forgets all: transfers are void.
@@ -109,7 +108,8 @@ func (p *Port) powerUp() {
 	p.rx.reset(p.proc.Now())
 	p.tx.reset()
 	if p.wire != nil {
-		p.wire.Purge()
+		p.wire.PurgeSend()
+		p.wire.PurgeReceived()
 	}
 	p.setBreak(false)
 	p.modemOut, p.flow, p.event, p.eventOn, p.latency = 0, NoFlow, 0, false, defaultLatency
@@ -131,12 +131,11 @@ func (p *Port) HandleEvent(now sim.Time, op uint32, _ uint64) {
 // setBaud refuses what no segment does.
 func (p *Port) setBaud(d divisor) bool {
 	const slowest, fastest = 50, 4_000_000 // of rtu.Line
-	n := d.rounded()
-	if n < slowest || n > fastest {
+	l := p.line
+	if l.Baud = d.rounded(); l.Baud < slowest || l.Baud > fastest || !p.listen(l) {
 		return false
 	}
-	p.div, p.line.Baud = d, n
-	p.listen()
+	p.div, p.line = d, l
 	return true
 }
 
@@ -167,17 +166,16 @@ func (p *Port) setData(v uint16) bool {
 	default:
 		return false
 	}
+	if !p.listen(l) {
+		return false
+	}
 	p.line = l
-	p.listen()
 	p.setBreak(v>>14&1 != 0)
 	return true
 }
 
-func (p *Port) listen() {
-	if p.wire != nil {
-		p.wire.Listen(p.line)
-	}
-}
+// listen tells the wire how characters come; false: it cannot receive so.
+func (p *Port) listen(l rtu.Line) bool { return p.wire == nil || p.wire.Listen(l) == nil }
 
 func (p *Port) setBreak(on bool) {
 	if on == p.breaking {

@@ -17,7 +17,7 @@ import (
 // thousand times a second on four idle ports is what an emulated guest can do
 // without.
 type receiver struct {
-	fifo      [fifoSize]rxChar // ring
+	fifo      [FIFOSize]rxChar // ring
 	head, n   int
 	ready     int      // of n, may be sent
 	overrun   bool     // since the last packet
@@ -68,7 +68,7 @@ func (p *Port) ReceiveChars(now sim.Time, chars []rtu.Char) {
 		if due := r.period + p.period(); r.n > r.ready && due < c.At {
 			r.ready, r.period = r.n, due // sent before this one came
 		}
-		if r.n == fifoSize {
+		if r.n == FIFOSize {
 			r.overrun = true
 			p.c.Overruns++
 			continue
@@ -76,7 +76,7 @@ func (p *Port) ReceiveChars(now sim.Time, chars []rtu.Char) {
 		if r.n == r.ready { // the timer has gone round while there was nothing to send
 			r.period += max(0, (c.At-r.period)/p.period()) * p.period()
 		}
-		r.fifo[(r.head+r.n)%fifoSize] = rxChar{c.Byte, c.Err}
+		r.fifo[(r.head+r.n)%FIFOSize] = rxChar{c.Byte, c.Err}
 		r.n++
 		if r.n-r.ready >= payload || p.eventOn && c.Byte == p.event {
 			r.ready, r.period = r.n, c.At
@@ -153,7 +153,7 @@ func (p *Port) appendPacket(size int) int {
 		c := r.fifo[r.head]
 		r.packet = append(r.packet, c.b)
 		e |= c.err
-		r.head = (r.head + 1) % fifoSize
+		r.head = (r.head + 1) % FIFOSize
 	}
 	r.n -= n
 	r.ready -= n
@@ -184,4 +184,7 @@ func errorBits(e rtu.LineError) (b uint8) {
 func (p *Port) purgeReceive() {
 	p.c.Discarded += uint64(p.rx.n)
 	p.rx.clear(p.proc.Now())
+	if p.wire != nil {
+		p.wire.PurgeReceived()
+	}
 }

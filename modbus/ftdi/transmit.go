@@ -53,14 +53,14 @@ func (p *Port) pending(now sim.Time) int { return p.level(now) + p.tx.bytes }
 
 // out takes an OUT transfer.
 func (p *Port) out(t usbredir.Transfer, data []byte) {
-	if p.tx.bytes+len(data) > maxWaiting {
+	x := &p.tx
+	if x.bytes+len(data) > maxWaiting {
 		t.Done(usbredir.IOError, nil)
 		return
 	}
 	p.c.BulkOut++
-	x := &p.tx
 	now := p.proc.Now()
-	if len(x.waiting) == 0 && p.fits(now, len(data)) {
+	if len(x.waiting) == 0 && p.level(now)+len(data) <= FIFOSize {
 		p.transmit(now, data)
 		t.Done(usbredir.Success, nil)
 		return
@@ -70,26 +70,25 @@ func (p *Port) out(t usbredir.Transfer, data []byte) {
 	p.pump(now)
 }
 
-// fits tells whether the FIFO has room. What is longer than all of it goes when
-// it is empty.
-func (p *Port) fits(now sim.Time, n int) bool {
-	l := p.level(now)
-	return l == 0 || l+n <= fifoSize
-}
-
-// pump sends what waits and fits, and comes again when the next does.
+// pump moves what waits into the FIFO, a packet at a time, and comes again when
+// there is room for the next.
 func (p *Port) pump(now sim.Time) {
 	x := &p.tx
 	for len(x.waiting) > 0 {
-		w := x.waiting[0]
-		if !p.fits(now, len(w.data)) {
-			x.timer.Reset(x.end - sim.Time(max(0, fifoSize-len(w.data)))*x.char)
+		w := &x.waiting[0]
+		n := min(len(w.data), packetSize)
+		if p.level(now)+n > FIFOSize {
+			x.timer.Reset(x.end - sim.Time(FIFOSize-n)*x.char)
 			return
 		}
-		x.waiting = append(x.waiting[:0], x.waiting[1:]...)
-		x.bytes -= len(w.data)
-		p.transmit(now, w.data)
-		w.t.Done(usbredir.Success, nil)
+		p.transmit(now, w.data[:n])
+		w.data = w.data[n:]
+		x.bytes -= n
+		if len(w.data) == 0 {
+			t := w.t
+			x.waiting = append(x.waiting[:0], x.waiting[1:]...)
+			t.Done(usbredir.Success, nil)
+		}
 	}
 }
 
@@ -100,22 +99,28 @@ func (p *Port) transmit(now sim.Time, data []byte) {
 	}
 	x := &p.tx
 	x.char = p.line.CharTime()
-	x.end = max(x.end, now) + sim.Time(len(data))*x.char
 	p.c.TxBytes += uint64(len(data))
-	if p.wire != nil {
-		p.wire.Send(p.line, data)
+	if p.wire == nil {
+		x.end = max(x.end, now) + sim.Time(len(data))*x.char
+		return
 	}
+	if n := p.wire.Send(p.line, data); n < len(data) {
+		p.chip.log("ftdi: port %d: the segment took %d of %d bytes", p.n+1, n, len(data))
+	}
+	x.end = p.wire.Drained()
 }
 
 // purgeTransmit forgets what has not been sent. Transfers that waited are done:
 // the chip has taken and thrown away their data.
 func (p *Port) purgeTransmit() {
 	x := &p.tx
-	p.c.Discarded += uint64(p.pending(p.proc.Now()))
+	now := p.proc.Now()
+	p.c.Discarded += uint64(p.pending(now))
 	l := x.waiting
 	x.reset()
 	if p.wire != nil {
-		p.wire.Purge()
+		p.wire.PurgeSend()
+		x.end = p.wire.Drained() // the character that is going out ends
 	}
 	for _, w := range l {
 		w.t.Done(usbredir.Success, nil)
