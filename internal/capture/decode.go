@@ -115,7 +115,7 @@ func (d *decoder) message() (more bool, err error) {
 			return false, fmt.Errorf("capture: port %d in the stream where %d was next", port, len(d.ports))
 		}
 		l := LinkType(h[1])
-		if l > InfiniBand {
+		if l > Serial {
 			return false, fmt.Errorf("capture: port %d in the stream has link type %d, which is not known", port, l)
 		}
 		d.ports = append(d.ports, l)

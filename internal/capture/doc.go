@@ -9,5 +9,6 @@
 //
 // Frames appear as on the wire: those of Ethernet padded to 60 bytes, with their
 // ICRC, without FCS, MAC control frames among them; those of InfiniBand with ICRC
-// and VCRC, flow control packets among them.
+// and VCRC, flow control packets among them; those of serial lines as ADUs with
+// their CRC, at the time of their first start bit.
 package capture

@@ -13,12 +13,16 @@ type LinkType uint8
 const (
 	Ethernet   LinkType = 0
 	InfiniBand LinkType = 1 // LRH to VCRC, or a flow control packet
+	Serial     LinkType = 2 // Modbus RTU: tags of an exported PDU, then what was on the wire
 )
 
 // String names the link type.
 func (l LinkType) String() string {
-	if l == InfiniBand {
+	switch l {
+	case InfiniBand:
 		return "InfiniBand"
+	case Serial:
+		return "Modbus RTU"
 	}
 	return "Ethernet"
 }

@@ -18,7 +18,8 @@ import (
 // in each packet's flags, and per port the frames received and lost at the end.
 //
 // An InfiniBand port has link type ERF, because no reader in use takes that of
-// InfiniBand itself; each packet then has a record header in front.
+// InfiniBand itself; each packet then has a record header in front. A serial port
+// has that of exported PDUs, which wireshark decodes as Modbus RTU by itself.
 //
 // gopacket's NgWriter writes all blocks but those of packets, because it knows
 // no packet options, and direction and comment are such.
@@ -55,10 +56,16 @@ func (p *PcapNG) Port(_ int, name string, l LinkType) error {
 		Name: name, Filter: p.head.Filter, LinkType: layers.LinkTypeEthernet,
 		SnapLength: uint32(p.head.SnapLen), TimestampResolution: 9,
 	}
-	if l == InfiniBand {
+	switch l {
+	case InfiniBand:
 		intf.LinkType = linkTypeERF
 		if intf.SnapLength > 0 {
 			intf.SnapLength = max(intf.SnapLength, erfFlowLen) + erfLen
+		}
+	case Serial:
+		intf.LinkType = linkTypeUpperPDU
+		if intf.SnapLength > 0 {
+			intf.SnapLength += serialHeadLen
 		}
 	}
 	var err error

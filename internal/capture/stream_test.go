@@ -124,6 +124,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encode(example()))
 	f.Add(encode(&note{head: Header{Base: base}}))
 	f.Add([]byte(magic))
+	_, serial := serial(f, 0, nil, "900300000001")
+	f.Add(serial)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := new(note)
 		if Decode(bytes.NewReader(b), n) != nil {

@@ -69,6 +69,12 @@ func (t *Tap) record(d link.Direction, now sim.Time, f *frame.Frame, comment str
 	s.ring.put(h[:])
 	s.ring.putString(comment)
 	s.ring.put(b[:keep])
+	s.publish()
+}
+
+// publish lets the writer see what was put into the ring, and wakes it if it
+// sleeps.
+func (s *Session) publish() {
 	s.ring.publish()
 	if s.sleeping.Load() && s.sleeping.CompareAndSwap(true, false) {
 		select {
