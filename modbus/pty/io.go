@@ -28,7 +28,7 @@ var (
 	ErrEmpty = errors.New("pty: nothing to read")
 )
 
-// Read takes up to 512 bytes that clients have written, or tells of a flush. A
+// Read takes up to Chunk bytes that clients have written, or tells of a flush. A
 // flush comes ahead of the bytes that are written after it. The bytes are
 // valid until the next call.
 func (p *PTY) Read() ([]byte, Flush, error) {
@@ -50,6 +50,13 @@ func (p *PTY) Read() ([]byte, Flush, error) {
 		return nil, f, nil
 	}
 	return p.buf[1:n], 0, nil
+}
+
+// Flushed tells whether Read has a flush to tell of.
+func (p *PTY) Flushed() bool {
+	f := [1]unix.PollFd{{Fd: int32(p.master), Events: unix.POLLPRI}}
+	n, err := unix.Poll(f[:], 0)
+	return err == nil && n > 0 && f[0].Revents&unix.POLLPRI != 0
 }
 
 // Write gives b to whoever has the terminal open. It returns how much was

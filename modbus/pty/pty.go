@@ -19,11 +19,11 @@ type PTY struct {
 	notify func(Change)
 
 	touched, free bool // in Drain
-	buf           [1 + chunk]byte
+	buf           [1 + Chunk]byte
 }
 
-// chunk is how much Read takes at once: two frames of the largest size.
-const chunk = 512
+// Chunk is how much Read takes at most: two frames of the largest size.
+const Chunk = 512
 
 // Path is the node that clients open, "/dev/pts/N".
 func (p *PTY) Path() string { return p.path }
@@ -51,9 +51,33 @@ func (p *PTY) Mode() (Mode, error) {
 // Raw puts a cooked line discipline back to raw and leaves the rest of what
 // the clients have set.
 func (p *PTY) Raw() error {
-	t, err := unix.IoctlGetTermios(p.master, unix.TCGETS2)
-	if err == nil && modeOf(t).Cooked {
+	return p.change(func(t *unix.Termios) bool {
+		if !modeOf(t).Cooked {
+			return false
+		}
 		setRaw(t)
+		return true
+	})
+}
+
+// Settle makes the rate that a client has set by its name a number, so that the
+// next client may set it too. Call it when a client has written: it has made
+// its settings by then.
+func (p *PTY) Settle() error {
+	return p.change(func(t *unix.Termios) bool {
+		if !modeOf(t).Named {
+			return false
+		}
+		setNumber(t)
+		return true
+	})
+}
+
+// change changes the clients' settings: the calls on the master are about the
+// slave's termios.
+func (p *PTY) change(f func(*unix.Termios) bool) error {
+	t, err := unix.IoctlGetTermios(p.master, unix.TCGETS2)
+	if err == nil && f(t) {
 		err = unix.IoctlSetTermios(p.master, unix.TCSETS2, t)
 	}
 	if err != nil {
@@ -77,16 +101,14 @@ func (p *PTY) create(l rtu.Line) error {
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		return fmt.Errorf("pty: unlock %s: %w", p.path, err)
 	}
-	t, err := unix.IoctlGetTermios(fd, unix.TCGETS2)
+	err = p.change(func(t *unix.Termios) bool {
+		t.Iflag = 0
+		setRaw(t)
+		setLine(t, l)
+		return true
+	})
 	if err != nil {
-		return fmt.Errorf("pty: %s: %w", p.path, err)
-	}
-	t.Iflag = 0
-	setRaw(t)
-	setLine(t, l)
-	// On the master these calls are about the slave's termios.
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, t); err != nil {
-		return fmt.Errorf("pty: %s: %w", p.path, err)
+		return err
 	}
 	// A slave that was open once: from its close on the master says so when
 	// nobody has it.
@@ -126,7 +148,7 @@ func (p *PTY) clear() error {
 	if err != nil {
 		return fmt.Errorf("pty: %s: clear: %w", p.path, err)
 	}
-	return p.Raw()
+	return errors.Join(p.Raw(), p.Settle())
 }
 
 // Close ends the terminal: a client that has it open reads an end of file.

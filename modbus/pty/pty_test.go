@@ -263,16 +263,44 @@ func TestModeOf(t *testing.T) {
 		t    unix.Termios
 		want Mode
 	}{
-		{unix.Termios{}, Mode{Line: rtu.Line{Baud: 9600, Data: 8, Stop: 1}}},
-		{unix.Termios{Ospeed: 1}, Mode{Line: rtu.Line{Baud: 50, Data: 8, Stop: 1}}},
-		{unix.Termios{Ospeed: 1<<32 - 1}, Mode{Line: rtu.Line{Baud: 4000000, Data: 8, Stop: 1}}},
-		{unix.Termios{Ospeed: 300, Iflag: unix.IGNPAR | unix.INPCK},
+		{unix.Termios{Cflag: unix.B9600}, Mode{Named: true, Line: rtu.Line{Baud: 9600, Data: 8, Stop: 1}}},
+		{unix.Termios{Ospeed: 1, Cflag: unix.BOTHER}, Mode{Line: rtu.Line{Baud: 50, Data: 8, Stop: 1}}},
+		{unix.Termios{Ospeed: 1<<32 - 1, Cflag: unix.BOTHER}, Mode{Line: rtu.Line{Baud: 4000000, Data: 8, Stop: 1}}},
+		{unix.Termios{Ospeed: 300, Cflag: unix.BOTHER, Iflag: unix.IGNPAR | unix.INPCK},
 			Mode{Line: rtu.Line{Baud: 300, Data: 8, Parity: rtu.Even, Stop: 1}, Check: true, IgnoreBad: true}},
-		{unix.Termios{Ospeed: 300, Cflag: unix.PARODD}, Mode{Line: rtu.Line{Baud: 300, Data: 8, Stop: 1}}},
-		{unix.Termios{Ospeed: 300, Lflag: unix.ECHO}, Mode{Line: rtu.Line{Baud: 300, Data: 8, Stop: 1}, Cooked: true}},
+		{unix.Termios{Ospeed: 300, Cflag: unix.BOTHER | unix.PARODD}, Mode{Line: rtu.Line{Baud: 300, Data: 8, Stop: 1}}},
+		{unix.Termios{Ospeed: 300, Cflag: unix.BOTHER, Lflag: unix.ECHO}, Mode{Line: rtu.Line{Baud: 300, Data: 8, Stop: 1}, Cooked: true}},
 	} {
 		if got := modeOf(&c.t); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.t, got, c.want)
+		}
+	}
+}
+
+// TestNamedRates: a client that sets what is set already is not refused, see
+// setNumber.
+func TestNamedRates(t *testing.T) {
+	w := newWorld(t)
+	c := w.client()
+	tio, err := unix.IoctlGetTermios(int(c.Fd()), unix.TCGETS2)
+	if err != nil || tio.Cflag&unix.CBAUD != unix.BOTHER {
+		t.Fatalf("at first: %+v, %v", tio, err)
+	}
+	for what, settle := range map[string]func() error{"Settle": w.p.Settle, "Clear": w.p.Clear} {
+		tio.Cflag = tio.Cflag&^unix.CBAUD | unix.B115200
+		if err := unix.IoctlSetTermios(int(c.Fd()), unix.TCSETS, tio); err != nil {
+			t.Fatal(err)
+		}
+		want := Mode{Line: rtu.Line{Baud: 115200, Data: 8, Parity: rtu.Even, Stop: 1}, Check: true, Named: true}
+		if m, err := w.p.Mode(); m != want || err != nil {
+			t.Errorf("named: %+v, %v", m, err)
+		}
+		if err := settle(); err != nil {
+			t.Fatal(err)
+		}
+		want.Named = false
+		if m, err := w.p.Mode(); m != want || err != nil {
+			t.Errorf("after %s: %+v, %v", what, m, err)
 		}
 	}
 }

@@ -14,6 +14,10 @@ type Mode struct {
 	// them then (IGNPAR); otherwise they read as NUL, see termios(3).
 	Check, IgnoreBad bool
 
+	// Named: the rate has been set by its name (B19200) and not as a number; see
+	// Settle.
+	Named bool
+
 	// Cooked: the line discipline would alter or echo what it is sent.
 	Cooked bool
 }
@@ -40,6 +44,7 @@ func modeOf(t *unix.Termios) Mode {
 			m.Line.Parity = rtu.Odd
 		}
 	}
+	m.Named = t.Cflag&unix.CBAUD != unix.BOTHER
 	m.IgnoreBad = t.Iflag&unix.IGNPAR != 0
 	m.Cooked = t.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != 0 || t.Oflag&unix.OPOST != 0 ||
 		t.Iflag&(unix.ISTRIP|unix.INLCR|unix.IGNCR|unix.ICRNL|unix.IUCLC|unix.PARMRK|unix.IXON) != 0
@@ -62,16 +67,10 @@ func setRaw(t *unix.Termios) {
 	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
 }
 
-// setLine asks for the line as modeOf reads it. A standard rate goes by its
-// name: a client that saves and restores the termios by the calls without
-// rates (TCGETS, TCSETS) would lose any other.
+// setLine asks for the line as modeOf reads it, and for the rate by its number.
 func setLine(t *unix.Termios, l rtu.Line) {
 	t.Cflag &^= unix.CBAUD | unix.CBAUD<<unix.IBSHIFT | unix.CSTOPB | unix.PARODD
-	rate, ok := named[l.Baud]
-	if !ok {
-		rate = unix.BOTHER
-	}
-	t.Cflag |= rate
+	t.Cflag |= unix.BOTHER
 	t.Ispeed, t.Ospeed = uint32(l.Baud), uint32(l.Baud)
 	if l.Stop == 2 {
 		t.Cflag |= unix.CSTOPB
@@ -85,12 +84,13 @@ func setLine(t *unix.Termios, l rtu.Line) {
 	}
 }
 
-// named are the rates that have a name in termios(3).
-var named = map[int]uint32{
-	50: unix.B50, 75: unix.B75, 110: unix.B110, 134: unix.B134, 150: unix.B150, 200: unix.B200, 300: unix.B300,
-	600: unix.B600, 1200: unix.B1200, 1800: unix.B1800, 2400: unix.B2400, 4800: unix.B4800, 9600: unix.B9600,
-	19200: unix.B19200, 38400: unix.B38400, 57600: unix.B57600, 115200: unix.B115200, 230400: unix.B230400,
-	460800: unix.B460800, 500000: unix.B500000, 576000: unix.B576000, 921600: unix.B921600, 1000000: unix.B1000000,
-	1152000: unix.B1152000, 1500000: unix.B1500000, 2000000: unix.B2000000, 2500000: unix.B2500000,
-	3000000: unix.B3000000, 3500000: unix.B3500000, 4000000: unix.B4000000,
+// setNumber puts the number of the rate in the place of its name. C libraries
+// of distributions (Debian's glibc 2.36) let tcsetattr fail with EINVAL if the
+// kernel has dropped PARENB, as it does of a pseudo terminal, and nothing else
+// has changed: a client that wants 19200 8E1 where the last one had it would be
+// refused. Where the rate stands by its number, the name is a change.
+func setNumber(t *unix.Termios) {
+	l := modeOf(t).Line
+	t.Cflag = t.Cflag&^(unix.CBAUD|unix.CBAUD<<unix.IBSHIFT) | unix.BOTHER
+	t.Ispeed, t.Ospeed = uint32(l.Baud), uint32(l.Baud)
 }
