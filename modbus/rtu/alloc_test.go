@@ -52,3 +52,20 @@ func BenchmarkPoll(b *testing.B) {
 		f.Feed(a[len(a)-1].At, a, handle)
 	}
 }
+
+// What hostile input costs: frames that begin everywhere and end nowhere, a
+// pause after each character.
+func BenchmarkHostile(b *testing.B) {
+	f := NewFramer(line, 50*ms)
+	var in []burst
+	for i := range held {
+		in = append(in, burst{5 * ms, []byte{[4]byte{0x90, 0x10, 0x17, 0x40}[i%4]}, 0})
+	}
+	c := chars(line, in)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Reset()
+		drive(f, c, false, func(*Frame) {})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(c)), "ns/char")
+}

@@ -61,7 +61,24 @@ func (f *Framer) expects(p, end int) bool {
 	if o.reply > 0 && len(b) > 2 {
 		return int(b[2])+5 == o.reply
 	}
-	return true
+	m := min(len(b), echoed(b[1]))
+	return string(b[:m]) == string(o.head[:m])
+}
+
+// echoed is how many bytes of the reply to a function code are those of its
+// request, counted from the address.
+func echoed(fc uint8) int {
+	switch fc {
+	case WriteSingleCoil, WriteSingleRegister, WriteMultipleCoils, WriteMultipleRegisters:
+		return 6
+	case MaskWriteRegister:
+		return 8
+	case Diagnostics:
+		return 4 // the sub-function
+	case Encapsulated:
+		return 4 // MEI type, code
+	}
+	return 2
 }
 
 // repeats says whether the n characters from p on are the request that is open,
@@ -90,8 +107,8 @@ const (
 )
 
 // look judges the characters from p up to end. quiet says that none follow for
-// t3.5 or more.
-func (f *Framer) look(p, end int, quiet bool) (n int, kind FrameKind, v verdict) {
+// t3.5 or more; alone that what follows has not been judged.
+func (f *Framer) look(p, end int, quiet, alone bool) (n int, kind FrameKind, v verdict) {
 	is, due := f.echo(p, end)
 	if is {
 		return f.sentN, Reply, whole
@@ -109,12 +126,20 @@ func (f *Framer) look(p, end int, quiet bool) (n int, kind FrameKind, v verdict)
 	}
 	qn, qok := RequestLen(b)
 	if qok && qn <= len(b) && f.valid(p, qn) {
-		// What begins like the reply that is due and, a long way before its
-		// end, happens to pass for a request: a pause decides.
-		if due && !quiet && (p+qn == end || f.gap(p+qn) < f.t35) {
+		// It may begin like the reply that is due and, a long way before its
+		// end, happen to pass for a request. Or it may be what a damaged reply
+		// holds: then it does not end where a pause begins.
+		fragment := alone && f.replyDue(f.at[p]-f.char)
+		next := p + qn
+		switch {
+		case next < end && f.gap(next) >= f.t35 || !due && !fragment:
+			return qn, Request, whole
+		case !quiet:
 			return 0, Noise, partial
+		case !fragment || next == end || f.damaged(next, end) || f.chain(next, end, false):
+			return qn, Request, whole
 		}
-		return qn, Request, whole
+		return 0, Noise, broken
 	}
 	if !due && rok && rn <= len(b) && f.valid(p, rn) {
 		return rn, Reply, whole

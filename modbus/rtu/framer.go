@@ -153,7 +153,7 @@ func (f *Framer) cut(now sim.Time, handle func(*Frame)) {
 			closed = silence >= f.t35+f.tolerance
 		}
 		if !f.failed {
-			n, kind, v := f.look(0, end, quiet)
+			n, kind, v := f.look(0, end, quiet, true)
 			if v == whole {
 				f.give(n, kind, Good, handle)
 				continue

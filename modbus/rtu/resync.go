@@ -2,11 +2,11 @@ package rtu
 
 // maxStray is how many characters before a frame, without a pause, may be
 // strays (transceivers make one or two when they are switched on).
-const maxStray = 8
+const maxStray = 4
 
 // maxTries bounds the places where a search for a frame's start looks, and so
 // what hostile input costs.
-const maxTries = 8
+const maxTries = 4
 
 // byPause finds a frame whose length the bytes do not tell, or whose byte count
 // lies (which the slave answers with an exception): from the start up to a
@@ -66,7 +66,7 @@ func (f *Framer) chain(p, end int, reply bool) bool {
 		return false
 	}
 	for first := true; ; first = false {
-		n, kind, v := f.look(p, end, true)
+		n, kind, v := f.look(p, end, true, false)
 		if v != whole || reply && kind != Reply {
 			return !first && f.damaged(p, end)
 		}
