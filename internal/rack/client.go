@@ -29,9 +29,9 @@ type Client struct {
 // among others, and QEMU writes byte by byte.
 const tolerance = 20 * sim.Millisecond
 
-// port is what a terminal and a socket have in common: a master on the segment
+// outlet is what a terminal and a socket have in common: a master on the segment
 // that reads no faster than the wire takes.
-type port struct {
+type outlet struct {
 	seg     *segment
 	m       *bus.Master
 	fd      int
@@ -44,7 +44,7 @@ type port struct {
 	out     []byte // scratch of what is heard
 }
 
-func (p *port) init(s *segment, name string, fd int, reader interface {
+func (p *outlet) init(s *segment, name string, fd int, reader interface {
 	Readable()
 	bus.Receiver
 }) {
@@ -58,7 +58,7 @@ func (p *port) init(s *segment, name string, fd int, reader interface {
 
 // tune makes the master hear at a line. A line that no UART has changes
 // nothing: what is sent at it is refused too.
-func (p *port) tune(l rtu.Line) {
+func (p *outlet) tune(l rtu.Line) {
 	if l != p.line && p.m.Listen(l) == nil {
 		p.line = l
 	}
@@ -66,7 +66,7 @@ func (p *port) tune(l rtu.Line) {
 
 // watch tells the loop to look for bytes of the program. It begins anew where
 // the loop has stopped because of a hang-up.
-func (p *port) watch() {
+func (p *outlet) watch() {
 	p.unwatch()
 	if p.blocked {
 		return
@@ -78,7 +78,7 @@ func (p *port) watch() {
 	p.watched = true
 }
 
-func (p *port) unwatch() {
+func (p *outlet) unwatch() {
 	if p.watched {
 		p.seg.rack.loop.RemoveFD(p.fd)
 		p.watched = false
@@ -86,11 +86,11 @@ func (p *port) unwatch() {
 }
 
 // Readable implements realtime.Poller.
-func (p *port) Readable() { p.reader.Readable() }
+func (p *outlet) Readable() { p.reader.Readable() }
 
 // room tells whether the wire takes another chunk. Where it does not, the
 // program waits: until half of what is queued has been sent.
-func (p *port) room(chunk int) bool {
+func (p *outlet) room(chunk int) bool {
 	if p.blocked {
 		return false
 	}
@@ -104,15 +104,15 @@ func (p *port) room(chunk int) bool {
 	return false
 }
 
-func (p *port) resumeLater() {
+func (p *outlet) resumeLater() {
 	now := p.seg.proc.Now()
 	p.timer.Reset(now + max((p.m.Drained()-now)/2, sim.Millisecond))
 }
 
 // HandleEvent implements sim.Handler; only the engine calls it.
-func (p *port) HandleEvent(sim.Time, uint32, uint64) { p.resume() }
+func (p *outlet) HandleEvent(sim.Time, uint32, uint64) { p.resume() }
 
-func (p *port) resume() {
+func (p *outlet) resume() {
 	if !p.blocked {
 		return
 	}
@@ -124,20 +124,20 @@ func (p *port) resume() {
 }
 
 // send puts what the program has written on the wire.
-func (p *port) send(b []byte) {
+func (p *outlet) send(b []byte) {
 	n := p.m.Send(p.line, b)
 	p.c.TxBytes += uint64(n)
 	p.c.Dropped += uint64(len(b) - n)
 }
 
-func (p *port) close() {
+func (p *outlet) close() {
 	p.unwatch()
 	p.timer.Stop()
 	p.m.Close()
 	p.fd = -1
 }
 
-func (p *port) status() Client {
+func (p *outlet) status() Client {
 	c := p.c
 	c.Line = p.line.String()
 	if d := p.m.Drained() - p.seg.proc.Now(); d > 0 {

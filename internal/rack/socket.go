@@ -90,7 +90,7 @@ func (l *listener) shut() error {
 
 // conn is one client of the socket.
 type conn struct {
-	port
+	outlet
 	l    *listener
 	ends bool // it writes no more; it may still read
 	buf  [512]byte
@@ -99,29 +99,45 @@ type conn struct {
 
 // Readable takes what the client has written.
 func (c *conn) Readable() {
-	for c.fd >= 0 && !c.ends && c.room(len(c.buf)) {
+	for c.fd >= 0 && !c.ends {
+		if c.gone() {
+			c.lastWords()
+			return
+		}
+		if !c.room(len(c.buf)) {
+			return
+		}
 		n, err := unix.Read(c.fd, c.buf[:])
 		switch {
 		case err == unix.EAGAIN || err == unix.EINTR:
 			return
-		case err != nil || c.gone():
-			// What it has written is sent all the same: it is on its way.
-			if n > 0 {
-				c.send(c.buf[:n])
-				continue
-			}
+		case err != nil:
 			c.hangUp()
-			return
 		case n == 0:
 			// Shut down for writing: a script that waits for its answer. The
 			// descriptor would be readable for ever.
 			c.ends = true
 			c.unwatch()
-			return
 		default:
 			c.send(c.buf[:n])
 		}
 	}
+}
+
+// lastWords takes what a client wrote that is gone, as far as the wire's queue
+// has room: a flood ends with the one who made it.
+func (c *conn) lastWords() {
+	for {
+		n, err := unix.Read(c.fd, c.buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			break
+		}
+		c.send(c.buf[:n])
+	}
+	c.hangUp()
 }
 
 // gone tells whether the client has closed both directions.
@@ -131,10 +147,11 @@ func (c *conn) gone() bool {
 	return err != nil || n > 0 && f[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// tick ends a client that had stopped writing and now has gone.
+// tick ends a client that nobody watched when it went: it had shut down for
+// writing, or was being held up.
 func (c *conn) tick() {
-	if c.fd >= 0 && c.ends && c.gone() {
-		c.hangUp()
+	if c.fd >= 0 && (c.ends || c.blocked) && c.gone() {
+		c.lastWords()
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // tty is the pseudo terminal of a segment: one master, whoever has it open.
 type tty struct {
-	port
+	outlet
 	p *pty.PTY
 }
 
@@ -67,6 +67,8 @@ func (t *tty) changed(c pty.Change) {
 		if err := t.p.Clear(); err != nil {
 			t.seg.rack.logf("segment %s: %v", t.seg.spec.Name, err)
 		}
+		// Nobody tells of one that came meanwhile.
+		c.Open = t.p.Open()
 	}
 	if c.Open && (c.Free || !t.c.Open) {
 		t.c.Opened++

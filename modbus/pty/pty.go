@@ -117,7 +117,8 @@ func (p *PTY) create(l rtu.Line) error {
 
 // Clear throws away what the last client left: replies that it did not read,
 // exclusive mode, a stopped line, a cooked mode. Rate, parity and stop bits
-// stay as those of a port do: "stty -F" is a client too.
+// stay as those of a port do: "stty -F" is a client too. Of a client that opens
+// it during the call no Change tells; ask Open afterwards.
 func (p *PTY) Clear() error {
 	p.hub.unwatch(p)
 	err := p.clear()
