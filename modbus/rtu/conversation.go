@@ -92,8 +92,11 @@ func (f *Framer) repeats(p, n int) bool {
 	return string(f.buf[p:p+m]) == string(o.head[:m])
 }
 
-// replyDue says whether a slave may still begin to answer at t.
+// replyDue says whether what begins at t may be a slave's reply.
 func (f *Framer) replyDue(t sim.Time) bool {
+	if f.isOwn(f.open.head[0]) && f.sentN == 0 {
+		return false // it has not answered yet, or is not heard
+	}
 	return f.open.is && t-f.open.end <= f.window
 }
 

@@ -1,6 +1,10 @@
 package rtu
 
-import "cnuas/internal/sim"
+import (
+	"fmt"
+
+	"cnuas/internal/sim"
+)
 
 // Exception is the code of an exception response (Modbus application protocol
 // V1.1b3, 7). OK stands for no exception.
@@ -59,4 +63,36 @@ type Identity interface {
 	ServerID() []byte                  // 11h: id, run indicator and additional data
 	Object(id uint8) ([]byte, bool)    // 2Bh/0Eh: VendorName 0, ProductCode 1, MajorMinorRevision 2, ...
 	NextObject(id uint8) (uint8, bool) // the next higher one that exists
+}
+
+// String names the exception in the standard's words, with its code.
+func (e Exception) String() string {
+	var s string
+	switch e {
+	case OK:
+		return "no exception"
+	case IllegalFunction:
+		s = "illegal function"
+	case IllegalDataAddress:
+		s = "illegal data address"
+	case IllegalDataValue:
+		s = "illegal data value"
+	case ServerDeviceFailure:
+		s = "server device failure"
+	case Acknowledge:
+		s = "acknowledge"
+	case ServerDeviceBusy:
+		s = "server device busy"
+	case NegativeAcknowledge:
+		s = "negative acknowledge"
+	case MemoryParityError:
+		s = "memory parity error"
+	case GatewayPathUnavail:
+		s = "gateway path unavailable"
+	case GatewayTargetNoReply:
+		s = "gateway target device failed to respond"
+	default:
+		s = "unknown exception"
+	}
+	return fmt.Sprintf("%s (%02Xh)", s, uint8(e))
 }

@@ -10,7 +10,8 @@ const maxTries = 4
 
 // byPause finds a frame whose length the bytes do not tell, or whose byte count
 // lies (which the slave answers with an exception): from the start up to a
-// pause, with the right CRC.
+// pause, with the right CRC. While a reply is due that is too little to take
+// something for a request.
 func (f *Framer) byPause(end int) (int, FrameKind) {
 	kind := Request
 	if f.expects(0, end) {
@@ -18,6 +19,8 @@ func (f *Framer) byPause(end int) (int, FrameKind) {
 			return 0, Noise // the reply that is due has its length
 		}
 		kind = Reply
+	} else if f.replyDue(f.at[0] - f.char) {
+		return 0, Noise
 	}
 	tries := 0
 	for i := MinADU; i <= min(end, MaxADU) && tries < maxTries; i++ {
