@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"cnuas/modbus/orv3"
 )
 
 // Every key that the loader knows is in the reference.
@@ -79,6 +82,37 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// The table of kinds in the reference is what the loader goes by.
+func TestReferenceNamesEveryKind(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/TOPOLOGY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, k := range orv3.Kinds() {
+		if k.Role == orv3.RolePMM {
+			continue // is in front of a shelf of another kind
+		}
+		x := shelfKindOf(k.Name)
+		title, ranges := k.Title, rangesOf(x)
+		if len(k.Map.Ranges) == 0 {
+			ranges = "-"
+		}
+		if x.pmm != "" {
+			ranges += "; PMM " + rangesOf(shelfKindOf(x.pmm))
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %v | %s | %d |\n", k.Name, title, x.line, ranges, x.maxSlots)
+	}
+	if !strings.Contains(string(doc), want.String()) {
+		t.Errorf("docs/TOPOLOGY.md has not this table of kinds:\n%s", want.String())
+	}
+	for _, p := range orv3.Profiles() {
+		if !p.IsShelf && !strings.Contains(string(doc), "`"+p.Name+"`") {
+			t.Errorf("docs/TOPOLOGY.md has not the profile `%s` of a %s", p.Name, p.Kind)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package topology
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -211,6 +213,99 @@ func TestValidateRack(t *testing.T) {
 		c.spoil(s)
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+}
+
+// A real rack: 56 slaves on the first segment, and none of them has a warning.
+func TestVentura2(t *testing.T) {
+	s := mustParse(t, "rack = \"ventura2\"\n[generate]\ntype = 'star'\nhosts = 6\n")
+	if len(s.Warnings) > 0 {
+		t.Error(s.Warnings)
+	}
+	r := s.Rack
+	on := map[string]int{}
+	seen := map[uint8]bool{}
+	for i := range r.Shelves {
+		p := &r.Shelves[i]
+		for _, d := range p.Devices() {
+			on[r.Segments[p.Segment].Name]++
+			if p.Segment == 0 {
+				if p.Line != (rtu.Line{Baud: 115200, Data: 8, Parity: rtu.Even, Stop: 1}) || d.Profile == "" || seen[d.Address] {
+					t.Errorf("%s/%s: %v, profile %q, address %d", p.Name, d.Name, p.Line, d.Profile, d.Address)
+				}
+				seen[d.Address] = true
+			}
+		}
+	}
+	if n := on[r.Segments[0].Name]; n != 56 || len(seen) != 56 || r.Segments[0].Name != "rs485-1" || len(r.Segments) != 7 {
+		t.Errorf("%d slaves on %s, %d segments: %v", n, r.Segments[0].Name, len(r.Segments), on)
+	}
+	if p := r.Shelves[0]; p.Name != "psu1" || addresses(&p) != "psu1:144 psu2:145 psu3:146 psu4:147 psu5:148 psu6:149 pmm:32" || cmp.Diff([]int{0, 4}, p.Feeds) != "" {
+		t.Errorf("%s: %s, feeds %v", p.Name, addresses(&p), p.Feeds)
+	}
+	backed := 0
+	for _, p := range r.Shelves {
+		if p.Kind == "hpr-bbu" && p.Backs >= 0 && r.Shelves[p.Backs].Name == "psu"+p.Name[3:] {
+			backed++
+		}
+	}
+	if backed != 4 {
+		t.Errorf("%d BBU shelves back the PSU shelf of their number", backed)
+	}
+}
+
+// A preset can have more of the file's, which keeps its own names.
+func TestPresetAndMore(t *testing.T) {
+	s := mustParse(t, `
+[rack]
+preset = "ventura2"
+[[rack.segment]]
+name = "pumps"
+[[rack.shelf]]
+name = "pump"
+kind = "rpu"
+segment = "pumps"
+[rack.bmc]
+ports = ["rs485-1", "rs485-2", "rs485-3", "pumps"]
+`)
+	r := s.Rack
+	if n := len(r.Segments); r.Segments[n-1].Name != "pumps" || r.Shelves[len(r.Shelves)-1].Segment != n-1 || r.BMC.Ports[3] != n-1 {
+		t.Errorf("%+v %+v", r.Segments, r.BMC)
+	}
+	if _, ps := Parse("x.toml", []byte("[rack]\npreset = \"ventura2\"\n[[rack.shelf]]\nname = \"psu1\"\nkind = \"rpu\"\n")); len(ps.Errors()) != 1 || !strings.Contains(ps.Error(), `x.toml:3: rack.shelf[0]: the shelf "psu1" is there twice`) {
+		t.Errorf("%v", ps)
+	}
+}
+
+// A register map of the file brings its line and its addresses.
+func TestRackMap(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("own.json", `{"name": "OWN", "address_range": [[17, 18]], "probe_register": 3, "baudrate": 9600, "parity": "NONE",
+		"registers": [{"begin": 3, "length": 2, "name": "Serial", "format": "STRING"}]}`)
+	write("bad.json", `{"name": "BAD", "address_range": [[0, 18]], "probe_register": 3, "baudrate": 9600, "registers": []}`)
+	s, err := Load(write("a.toml", "[[rack.shelf]]\nkind = \"rpu\"\nmap = \"own.json\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Rack.Shelves[0]; len(s.Warnings) > 0 || p.Slots[0].Map != filepath.Join(dir, "own.json") || p.Slots[0].Address != 17 || p.Line != (rtu.Line{Baud: 9600, Data: 8, Stop: 1}) {
+		t.Errorf("%+v, %v", p, s.Warnings)
+	}
+	for text, want := range map[string]string{
+		"[[rack.shelf]]\nkind = \"rpu\"\nmap = \"none.json\"\n": "no such file",
+		"[[rack.shelf]]\nkind = \"rpu\"\nmap = \"bad.json\"\n":  "address_range",
+	} {
+		_, err := Load(write("b.toml", text))
+		if err == nil || !strings.Contains(err.Error(), "b.toml:3: rack.shelf[0].map: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (b *rackBuilder) givenSlots() {
 			}
 			b.take(s, &out.Slots[i], a.key)
 		}
-		if len(outside) > 0 && s.mapFile.v == "" {
+		if len(outside) > 0 {
 			b.r.warnf(s.addresses[0].key, "use "+rangesOf(s.kind), "masters do not look for a device of kind %s at %s", s.kind.name, strings.Join(outside, ", "))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"cnuas/internal/sim"
+	"cnuas/modbus/orv3"
 	"cnuas/modbus/rtu"
 )
 
@@ -140,8 +141,12 @@ func (b *rackBuilder) addShelves() {
 // devices says, or their profile or kind.
 func (b *rackBuilder) shelfLine(s *buildShelf) rtu.Line {
 	l := s.kind.line
-	if p := b.mapLine(s); p.Baud != 0 {
-		l = p
+	if p, ok := orv3.ProfileOf(s.profile.v); ok {
+		l = p.Line
+	}
+	if m := b.registerMap(s); m != nil {
+		l = m.Line
+		s.ranges(m)
 	}
 	return s.on(l)
 }
@@ -201,11 +206,11 @@ func (b *rackBuilder) slotsOf(s *buildShelf) {
 	}
 	out := &b.rack.Shelves[s.index]
 	for i, n := range s.slots {
-		name := k.role + strconv.FormatInt(n.v, 10)
-		if k.maxSlots == 1 {
-			name = k.role
+		name := k.slotName
+		if k.maxSlots > 1 {
+			name += strconv.FormatInt(n.v, 10)
 		}
-		out.Slots = append(out.Slots, RackSlot{Number: int(n.v), Name: name, Profile: s.profileOf(i), Map: b.mapPath(s)})
+		out.Slots = append(out.Slots, RackSlot{Number: int(n.v), Name: name, Profile: s.profileOf(i), Map: b.beside(s.mapFile)})
 	}
 	if s.pmm != nil {
 		out.PMM = &RackSlot{Name: "pmm", Profile: s.pmmProfile.v}
@@ -230,13 +235,6 @@ func count2(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-func shelfKindNames() (l []string) {
-	for i := range shelfKinds {
-		l = append(l, shelfKinds[i].name)
-	}
-	return l
-}
-
 // join resolves what a shelf feeds and backs.
 func (b *rackBuilder) join() {
 	var open []*buildShelf // PSU shelves that say nothing of nodes
@@ -244,7 +242,7 @@ func (b *rackBuilder) join() {
 	backed := map[int]bool{}
 	for _, s := range b.shelves {
 		b.feeds(s, fed)
-		if s.kind != nil && s.kind.role == "psu" && !s.hasFeeds {
+		if s.kind.source() && !s.hasFeeds {
 			open = append(open, s)
 		}
 		if s.backs.set {
@@ -259,11 +257,11 @@ func (b *rackBuilder) join() {
 		}
 	}
 	for _, s := range b.shelves {
-		if s.kind == nil || s.kind.role != "bbu" || s.backs.set {
+		if !s.kind.store() || s.backs.set {
 			continue
 		}
 		for _, p := range b.shelves {
-			if p.kind != nil && p.kind.role == "psu" && !backed[p.index] {
+			if p.kind.source() && !backed[p.index] {
 				b.rack.Shelves[s.index].Backs = p.index
 				backed[p.index] = true
 				break
@@ -273,7 +271,7 @@ func (b *rackBuilder) join() {
 }
 
 func (b *rackBuilder) feeds(s *buildShelf, fed map[int]bool) {
-	if s.kind != nil && s.kind.role != "psu" && len(s.fileShelf.feeds) > 0 {
+	if s.kind != nil && !s.kind.source() && len(s.fileShelf.feeds) > 0 {
 		b.r.errorf(s.fileShelf.feeds[0].key, "name the nodes at a PSU shelf", "%s is a shelf of kind %s, which feeds no node", b.rack.Shelves[s.index].Name, s.kind.name)
 		return
 	}
@@ -296,15 +294,15 @@ func (b *rackBuilder) feeds(s *buildShelf, fed map[int]bool) {
 func (b *rackBuilder) backs(s *buildShelf, backed map[int]bool) {
 	name := b.rack.Shelves[s.index].Name
 	i := b.shelf(s.fileShelf.backs.v)
-	if s.fileShelf.backs.v == "" && s.kind != nil && s.kind.role == "bbu" {
+	if s.fileShelf.backs.v == "" && s.kind.store() {
 		return // none
 	}
 	switch {
-	case s.kind != nil && s.kind.role != "bbu":
-		b.r.errorf(s.fileShelf.backs.key, "remove it", "%s is a shelf of kind %s: only a BBU shelf backs another", name, s.kind.name)
+	case s.kind != nil && !s.kind.store():
+		b.r.errorf(s.fileShelf.backs.key, "remove it", "%s is a shelf of kind %s: only shelves of batteries or capacitors back another", name, s.kind.name)
 	case i < 0:
 		b.r.errorf(s.fileShelf.backs.key, suggest(s.fileShelf.backs.v, b.shelfNames()), "there is no shelf %q", s.fileShelf.backs.v)
-	case b.shelves[i].kind != nil && b.shelves[i].kind.role != "psu":
+	case b.shelves[i].kind != nil && !b.shelves[i].kind.source():
 		b.r.errorf(s.fileShelf.backs.key, "name a PSU shelf", "%s backs %s, which is a shelf of kind %s and feeds no busbar", name, s.fileShelf.backs.v, b.shelves[i].kind.name)
 	default:
 		b.rack.Shelves[s.index].Backs = i
@@ -325,7 +323,7 @@ func (b *rackBuilder) checkSegments() {
 		return // which was reported
 	}
 	for i, s := range b.rack.Segments {
-		if !slices.ContainsFunc(b.rack.Shelves, func(x RackShelf) bool { return x.Segment == i }) {
+		if !slices.ContainsFunc(b.rack.Shelves, func(x RackShelf) bool { return x.Segment == i }) && !b.f.segments[i].preset {
 			b.r.warnf(b.f.segments[i].key, "remove it, or put a shelf on it", "no shelf is on segment %s: nobody answers there", s.Name)
 		}
 	}

@@ -26,6 +26,7 @@ type lineAttrs struct {
 type fileSegment struct {
 	lineAttrs
 	key        string
+	preset     bool // is not of the file
 	name       attr[string]
 	turnaround attr[sim.Time]
 	echo       attr[bool]

@@ -60,7 +60,8 @@ type RackBMC struct {
 }
 
 // NodePower is what a node draws from its busbar, in watts: Idle when its ports
-// carry nothing, Peak when all of them carry their line rate in both directions.
+// carry nothing, Peak when all of them carry their line rate in one direction or
+// both.
 type NodePower struct {
 	Idle, Peak float64
 }
