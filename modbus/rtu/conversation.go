@@ -61,19 +61,22 @@ func (f *Framer) expects(p, end int) bool {
 	if o.reply > 0 && len(b) > 2 {
 		return int(b[2])+5 == o.reply
 	}
-	m := min(len(b), echoed(b[1]))
+	m := min(len(b), echoed(o.head[:]))
 	return string(b[:m]) == string(o.head[:m])
 }
 
-// echoed is how many bytes of the reply to a function code are those of its
-// request, counted from the address.
-func echoed(fc uint8) int {
-	switch fc {
+// echoed is how many bytes of the reply to a request are its own, from the
+// address on.
+func echoed(req []byte) int {
+	switch req[1] {
 	case WriteSingleCoil, WriteSingleRegister, WriteMultipleCoils, WriteMultipleRegisters:
 		return 6
 	case MaskWriteRegister:
 		return 8
 	case Diagnostics:
+		if be16(req, 2) == DiagReturnQuery {
+			return 6
+		}
 		return 4 // the sub-function
 	case Encapsulated:
 		return 4 // MEI type, code
