@@ -65,8 +65,8 @@ func TestForeignReplies(t *testing.T) {
 		}
 		f := NewFramer(line, sim.Time(rnd.IntN(2))*30*ms)
 		f.SetOwn(me, true)
-		shared := rnd.IntN(2) == 0 // one framer for both slaves: it knows what the other sends
-		f.SetOwn(other, shared)
+		joint := rnd.IntN(2) == 0 // one framer for both slaves: it knows what the other sends
+		f.SetOwn(other, joint)
 		drive(f, c, rnd.IntN(2) == 0, func(fr *Frame) {
 			switch fr.Kind {
 			case Noise:
@@ -75,11 +75,11 @@ func TestForeignReplies(t *testing.T) {
 				replies++
 			case Request:
 				requests++
-				if shared {
+				if joint {
 					f.Sent(reply)
 				}
 				if fr.ADU[0] != other {
-					t.Errorf("trial %d, damage %d, tolerance %v, shared %v: % x taken for a request out of % x: %v", trial, damage, f.tolerance, shared, fr.ADU, reply, c0)
+					t.Errorf("trial %d, damage %d, tolerance %v, joint %v: % x taken for a request out of % x: %v", trial, damage, f.tolerance, joint, fr.ADU, reply, c0)
 				}
 			}
 		})
