@@ -10,6 +10,7 @@ import (
 	"cnuas/internal/sim"
 	"cnuas/internal/topology"
 	"cnuas/modbus/bus"
+	"cnuas/modbus/orv3"
 	"cnuas/modbus/pty"
 )
 
@@ -40,6 +41,9 @@ type Rack struct {
 	hub  *pty.Hub
 	segs []*segment
 
+	plant   *orv3.Plant
+	modules map[string]*module // by name, "shelf1/psu3"
+
 	mu     sync.Mutex
 	began  bool
 	ended  chan struct{} // Run has returned
@@ -61,7 +65,7 @@ func New(s *topology.Rack, o Options) (*Rack, error) {
 
 // newRack builds the segments without slaves.
 func newRack(s *topology.Rack, o Options) (*Rack, error) {
-	r := &Rack{opt: o, spec: s, eng: sim.NewEngine(o.Seed), ended: make(chan struct{})}
+	r := &Rack{opt: o, spec: s, eng: sim.NewEngine(o.Seed), ended: make(chan struct{}), modules: map[string]*module{}}
 	var err error
 	if r.loop, err = realtime.New(r.eng, realtime.Config{}); err != nil {
 		return nil, fmt.Errorf("rack: %w", err)
@@ -89,9 +93,13 @@ func (c clients) Readable() { c.r.hub.Drain() }
 // Run runs the rack until the context ends or Close. It returns nil then.
 func (r *Rack) Run(ctx context.Context) error {
 	r.mu.Lock()
-	if r.began || r.closed {
+	if r.closed {
 		r.mu.Unlock()
-		return errors.New("rack: it ran before")
+		return nil
+	}
+	if r.began {
+		r.mu.Unlock()
+		return errors.New("rack: it runs already, or has run")
 	}
 	r.began = true
 	r.mu.Unlock()

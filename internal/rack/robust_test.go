@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cnuas/internal/sim"
 	"cnuas/modbus/port"
 	"cnuas/modbus/rtu"
 
@@ -60,6 +61,9 @@ func receive(f interface {
 	}
 	return b, nil
 }
+
+// silence ends whatever incomplete frame there is on a segment.
+func silence() { time.Sleep(3 * time.Duration(tolerance/sim.Nanosecond)) }
 
 func wantReply(t *testing.T, req, got []byte, err error, first uint16) {
 	t.Helper()
@@ -130,6 +134,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	eventually(t, "the flood is over", func() bool { return r.Clients("bus0")[0].QueuedMS == 0 })
+	silence()
 	wantRead(t, client(t, r.TTY("bus0"), slow), 10, 5)
 }
 
@@ -159,18 +164,17 @@ func TestFlushEndsAFlood(t *testing.T) {
 func TestBrokenFrames(t *testing.T) {
 	r := running(t)
 	req := request(10, 7, 3)
-	wait := func() { time.Sleep(60 * time.Millisecond) }
 	t.Run("hangs up", func(t *testing.T) {
 		f := open(t, r.TTY("bus0"))
 		f.Write(req[:5])
 		f.Close()
-		wait()
+		silence()
 		wantRead(t, client(t, r.TTY("bus0"), slow), 10, 5)
 	})
 	t.Run("half open", func(t *testing.T) {
 		f := open(t, r.TTY("bus0"))
 		f.Write(req[:5])
-		wait()
+		silence()
 		c := dial(t, r, "bus0")
 		c.Write(req)
 		got, err := receive(c, 11, time.Second)
@@ -189,7 +193,7 @@ func TestBrokenFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Write(req[5:])
-		wait()
+		silence()
 		if got, _ := receive(f, 1, 50*time.Millisecond); len(got) > 0 {
 			t.Errorf("somebody answers a frame in two halves: % x", got)
 		}
@@ -353,6 +357,7 @@ func TestSocketFlood(t *testing.T) {
 	wantRead(t, client(t, r.TTY("bus0"), slow), 10, 5)
 	c.Close()
 	eventually(t, "gone", func() bool { return len(r.Clients("bus1")) == 1 })
+	silence()
 	wantRead(t, client(t, r.TTY("bus1"), fast), 10, 5)
 }
 

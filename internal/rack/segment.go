@@ -15,18 +15,17 @@ import (
 
 // segment is one RS-485 segment with its ways in.
 type segment struct {
-	rack  *Rack
-	spec  topology.RackSegment
-	proc  *sim.Proc // of what is around the bus
-	bus   *bus.Segment
-	tty   tty
-	sock  listener
-	link  string // to the terminal
-	slave map[string]*bus.Station
+	rack *Rack
+	spec topology.RackSegment
+	proc *sim.Proc // of what is around the bus
+	bus  *bus.Segment
+	tty  tty
+	sock listener
+	link string // to the terminal
 }
 
 func (r *Rack) addSegment(spec topology.RackSegment, h *pty.Hub) error {
-	s := &segment{rack: r, spec: spec, link: filepath.Join(r.opt.Dir, spec.Name), slave: map[string]*bus.Station{}}
+	s := &segment{rack: r, spec: spec, link: filepath.Join(r.opt.Dir, spec.Name)}
 	s.sock.fd = -1
 	s.bus = bus.New(r.eng.NewProc(), bus.Config{Name: spec.Name, Turnaround: spec.Turnaround, Echo: spec.Echo})
 	s.proc = r.eng.NewProc()
@@ -47,12 +46,11 @@ func (r *Rack) addSegment(spec topology.RackSegment, h *pty.Hub) error {
 }
 
 // addSlave puts a device on the segment under its name, "shelf1/psu3".
-func (s *segment) addSlave(name string, l rtu.Line, e *rtu.Slave) error {
+func (s *segment) addSlave(name string, l rtu.Line, e *rtu.Slave) (*bus.Station, error) {
 	if err := bus.CheckLine(l); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	s.slave[name] = s.bus.AddSlave(name, l, e)
-	return nil
+	return s.bus.AddSlave(name, l, e), nil
 }
 
 func (s *segment) clients() []Client {

@@ -64,7 +64,7 @@ func running(t testing.TB) *Rack {
 		addr uint8
 		line rtu.Line
 	}{{0, 10, slow}, {0, 20, fast}, {1, 10, fast}} {
-		if err := r.segs[x.seg].addSlave(fmt.Sprintf("slave%d", x.addr), x.line, rtu.NewSlave(x.addr, newDevice(), rtu.Options{})); err != nil {
+		if _, err := r.segs[x.seg].addSlave(fmt.Sprintf("slave%d", x.addr), x.line, rtu.NewSlave(x.addr, newDevice(), rtu.Options{})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -240,6 +240,10 @@ func (g *Segment) spoil(w *wireChar) {
 // begin, and whether it is not to be sent.
 func (g *Segment) spoilReply(t *Station) (late sim.Time, silent bool) {
 	t.exception = t.reply[1]&rtu.ExceptionBit != 0
+	if t.spoil {
+		t.reply[len(t.reply)-1] ^= 0x5a
+		g.c.RepliesSpoiled++
+	}
 	for _, f := range g.faults {
 		if f.Kind <= Drop || !f.on(t.since, t.sender) || !f.rand.Chance(f.Prob) {
 			continue

@@ -20,6 +20,7 @@ type Station struct {
 	// character makes the request one that was never ended, and the reply goes.
 	reply     []byte
 	exception bool   // it is an exception response
+	spoil     bool   // it gets a wrong CRC
 	part      [3]int // of it: strays, ADU, strays
 	since     sim.Time
 	sure      sim.Time
@@ -129,6 +130,7 @@ func (t *Station) request(f *rtu.Frame, sure bool) {
 		return
 	}
 	now := t.g.p.Now()
+	t.spoil = false
 	b := t.slave.Serve(now, f.ADU, t.reply[:0])
 	if mine || to == rtu.Broadcast {
 		t.c.Requests++
@@ -186,3 +188,8 @@ func (t *Station) begin(now sim.Time) {
 	t.put(now, t.Line(), t.reply)
 	t.drop()
 }
+
+// SpoilReply gives the reply to the request in hand a wrong CRC. It is for the
+// station's device, while its engine serves the request: some devices have such
+// a quirk.
+func (t *Station) SpoilReply() { t.spoil = true }
