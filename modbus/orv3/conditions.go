@@ -92,7 +92,7 @@ func (d *Device) mainsLost() bool {
 // number of a shelf among those of its kind, from 1 on.
 func (s *shelf) number() int {
 	n := 0
-	for _, x := range s.all() {
+	for _, x := range s.plant.shelves {
 		if x.kind == s.kind {
 			n++
 		}
@@ -101,11 +101,4 @@ func (s *shelf) number() int {
 		}
 	}
 	return n
-}
-
-func (s *shelf) all() []*shelf {
-	if len(s.modules) > 0 {
-		return s.modules[0].plant.shelves
-	}
-	return nil
 }

@@ -150,7 +150,17 @@ func (m *mailbox) do(d *Device, now sim.Time, addr uint16, src []uint16) rtu.Exc
 		m.wait(now, t.packetTime, inBoot, t.packetOK)
 		return rtu.OK
 	}
-	key := map[uint16]uint16{t.unlock: t.unlockKey, t.enter: t.bootKey, t.verify: t.verifyKey, t.exit: t.exitKey}[addr]
+	var key uint16
+	switch addr {
+	case t.unlock:
+		key = t.unlockKey
+	case t.enter:
+		key = t.bootKey
+	case t.verify:
+		key = t.verifyKey
+	case t.exit:
+		key = t.exitKey
+	}
 	switch {
 	case len(src) != 1:
 		return rtu.IllegalDataAddress

@@ -14,11 +14,11 @@ func rackOfAll(t testing.TB) (*sim.Engine, *Plant) {
 	cfg := PlantConfig{Seed: 3, Unix: 1767225600}
 	addr := uint8(1)
 	psu := -1
-	for i, k := range Kinds() {
+	for _, k := range Kinds() {
 		if k.Role == RolePMM {
 			continue
 		}
-		s := ShelfConfig{Name: k.Name, Kind: k.Name, Backs: -1, Load: 9000}
+		s := ShelfConfig{Name: k.Name, Kind: k.Name, Backs: -1, Load: 500 * float64(k.MaxSlots)}
 		for n := range k.MaxSlots {
 			s.Slots = append(s.Slots, SlotConfig{Number: n + 1, Name: k.SlotName + string(rune('a'+n)), Address: addr})
 			addr++
@@ -33,7 +33,6 @@ func rackOfAll(t testing.TB) (*sim.Engine, *Plant) {
 		case k.Role == RoleBBU && psu >= 0:
 			s.Backs = psu
 		}
-		_ = i
 		cfg.Shelves = append(cfg.Shelves, s)
 	}
 	e := sim.NewEngine(1)

@@ -48,6 +48,7 @@ type Plant struct {
 }
 
 type shelf struct {
+	plant   *Plant
 	index   int
 	cfg     ShelfConfig
 	kind    *Kind
@@ -65,7 +66,7 @@ func NewPlant(p *sim.Proc, cfg PlantConfig) (*Plant, error) {
 		pl.f.ambient = cfg.Ambient
 	}
 	for i, sc := range cfg.Shelves {
-		s := &shelf{index: i, cfg: sc, kind: world.kindOf(sc.Kind)}
+		s := &shelf{plant: pl, index: i, cfg: sc, kind: world.kindOf(sc.Kind)}
 		if s.kind == nil {
 			return nil, fmt.Errorf("shelf %s: unknown kind %q: want one of %s", sc.Name, sc.Kind, kindNames())
 		}

@@ -244,7 +244,12 @@ func (z *zone) share() {
 	if !z.powered {
 		return
 	}
-	vset, rated := z.psus[0].psu.vset, z.psus[0].psu.rated
+	vset, rated := f.batVset, 1.0
+	if len(z.psus) > 0 {
+		vset, rated = z.psus[0].psu.vset, z.psus[0].psu.rated
+	} else if len(z.bats) > 0 {
+		rated = z.bats[0].bat.rated
+	}
 	per := z.backup / math.Max(float64(len(z.bats)), 1)
 	if z.avail > 0 && z.out > 0 || z.backup == 0 {
 		per = z.out / math.Max(float64(z.avail), 1)
