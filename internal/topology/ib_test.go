@@ -178,6 +178,22 @@ partitions = "Default=0x7fff, ipoib: ALL=full;"
 	}
 }
 
+// What comes up, but not as its author thought, is told.
+func TestSMWarnings(t *testing.T) {
+	for text, want := range map[string]string{
+		"[sm]\nengine = 'ftree'\nlmc = 1":                               "falls back to minhop",
+		"[sm]\nengine = 'ftree'\nlmc = 0":                               "",
+		"[defaults.link]\nmtu = 1024":                                   "cannot join the broadcast group",
+		"[defaults.link]\nmtu = 2048":                                   "",
+		"[defaults.link]\nmtu = 256\n[sm]\npartitions = 'a=1: ALL;\\n'": "",
+	} {
+		ps := mustParse(t, twoIB(text)).Warnings
+		if (want == "") != (len(ps) == 0) || want != "" && !strings.Contains(ps.Error(), want) {
+			t.Errorf("%s: %v", text, ps)
+		}
+	}
+}
+
 func TestPartitionsFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.toml")

@@ -100,6 +100,7 @@ func (b *builder) checkSubnets() {
 		case len(s.sms) > 0:
 			b.checkLIDs(s)
 			b.checkEngine(s)
+			b.checkGroupMTU(s)
 		case b.d.noSM || b.lostSM:
 		case len(s.nodes) == 0:
 			b.r.warnf(s.key(), "add a host", "no host is in the InfiniBand subnet %s: no subnet manager can run there", s.name())
@@ -135,6 +136,9 @@ func (b *builder) checkLIDs(s *ibSubnet) {
 // checkEngine warns where the routing engine cannot work as it is meant to.
 func (b *builder) checkEngine(s *ibSubnet) {
 	m := s.sms[0]
+	if m.engine.get(MinHop) == FatTree && m.lmc.get(0) > 0 {
+		b.r.warnf(m.lmc.key, "set lmc = 0, or engine = \"updn\"", "ftree gives each port one LID: with lmc = %d the subnet manager falls back to minhop", m.lmc.v)
+	}
 	if m.engine.get(MinHop) != DFSSSP {
 		return
 	}
@@ -152,6 +156,25 @@ func (b *builder) checkEngine(s *ibSubnet) {
 				key = e.link.key
 			}
 			b.r.warnf(key, "use vls = 4 or more", "dfsssp breaks cycles by moving paths to other VLs, and the link of %s has %d", e.name(), vls.v)
+			return
+		}
+	}
+}
+
+// groupMTU is that of the broadcast group of IPoIB, unless partitions say
+// otherwise.
+const groupMTU = 2048
+
+// checkGroupMTU warns of ports that cannot join the broadcast group: their ib0
+// would never get a carrier.
+func (b *builder) checkGroupMTU(s *ibSubnet) {
+	if s.sms[0].partitions.set {
+		return
+	}
+	for _, p := range s.nodes {
+		if mtu := p.end.link.attrs.ib.mtu; mtu.get(DefaultIBMTU) < groupMTU {
+			b.r.warnf(mtu.key, "use mtu = 2048 or more, or partitions with a smaller group",
+				"%s cannot join the broadcast group of IPoIB, whose MTU is %d: its IP interface stays without carrier", p.end.name(), groupMTU)
 			return
 		}
 	}
