@@ -4,8 +4,8 @@ import "cnuas/internal/sim"
 
 // ReplyWindow is how long after a request a Framer still takes bytes that are
 // both its echo and its repetition for the reply: below any master's timeout
-// for writes, above any slave's turnaround. On lines below 2400 baud it is 8
-// times t3.5.
+// for writes, above any slave's turnaround. On lines below some 3000 baud it is
+// 8 times t3.5.
 const ReplyWindow = 100 * sim.Millisecond
 
 // held is how many characters a Framer keeps: a frame, and one behind it.
@@ -17,8 +17,15 @@ const held = 2 * MaxADU
 // the characters' stamps, ends only what is incomplete, unknown or broken.
 //
 // It follows the conversation: after a request to a slave that slave's reply is
-// expected, and the bytes of a reply are never searched for requests. Any other
-// request is served at once, so a slave that does not answer blocks nobody.
+// expected, and the bytes of a reply are never searched for requests. A whole
+// request to anyone is still one, at the latest when t3.5 has passed behind it
+// (Frame.End tells when it ended), so a slave that does not answer blocks nobody.
+// Without that pause, or with an unknown function code, what comes within
+// ReplyWindow of a request without a reply is not taken for one: it may be what
+// a damaged reply holds.
+//
+// What no station could tell it does not tell: two slaves of one address, and a
+// fragment of a reply, between two pauses, that is a request to the last bit.
 //
 // The zero value is not usable: NewFramer. A Framer allocates nothing.
 type Framer struct {
