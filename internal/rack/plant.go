@@ -46,7 +46,7 @@ func (r *Rack) populate() error {
 		if s.Segment < 0 || s.Segment >= len(r.segs) {
 			return fmt.Errorf("rack: shelf %s is on segment %d of %d", s.Name, s.Segment, len(r.segs))
 		}
-		c := orv3.ShelfConfig{Name: s.Name, Kind: s.Kind, Backs: s.Backs}
+		c := orv3.ShelfConfig{Name: s.Name, Kind: s.Kind, Backs: s.Backs, Line: s.Line}
 		if watts != nil {
 			c.Load = watts[i]
 		}

@@ -160,8 +160,8 @@ func (d *Device) WriteRegisters(now sim.Time, addr uint16, src []uint16) rtu.Exc
 
 // access is the row of assume/access.csv that lets a register be written.
 func (d *Device) access(addr uint16) *access {
-	for i := range world.access {
-		x := &world.access[i]
+	for i := range world().access {
+		x := &world().access[i]
 		if x.addr != addr {
 			continue
 		}

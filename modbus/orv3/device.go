@@ -60,7 +60,7 @@ func (p *Plant) newDevice(s *shelf, k *Kind, slot SlotConfig) (*Device, error) {
 	}
 	var pr *Profile
 	if prof != "" {
-		if pr = world.profile(prof); pr == nil {
+		if pr = world().profile(prof); pr == nil {
 			return nil, fmt.Errorf("%s: unknown profile %q: want one of %s", name, prof, profileNames(k.Name))
 		}
 		if pr.Kind != k.Name || pr.IsShelf {
@@ -76,7 +76,7 @@ func (p *Plant) newDevice(s *shelf, k *Kind, slot SlotConfig) (*Device, error) {
 	case slot.Map != nil:
 		d.m = slot.Map
 	default:
-		d.m = world.merge(k.Map, pr)
+		d.m = world().merge(k.Map, pr)
 	}
 	n := int32(0)
 	for i := range d.m.Registers {
@@ -94,7 +94,7 @@ func (p *Plant) newDevice(s *shelf, k *Kind, slot SlotConfig) (*Device, error) {
 
 func profileNames(kind string) string {
 	s := ""
-	for _, p := range world.profiles {
+	for _, p := range world().profiles {
 		if p.Kind == kind && !p.IsShelf {
 			if s != "" {
 				s += ", "
@@ -112,21 +112,21 @@ func profileNames(kind string) string {
 func (p *Plant) equip(d *Device) {
 	f, k := &p.f, d.kind.Name
 	if d.role == RolePSU || d.role == RoleTether {
-		u := &psu{rated: world.figure("rated_" + k), vset: world.figure("vset"), vin: f.vin, mains: true, since: p.at, ready: p.at,
+		u := &psu{rated: world().figure("rated_" + k), vset: world().figure("vset"), vin: f.vin, mains: true, since: p.at, ready: p.at,
 			weight: 1 + f.share*(unit(d.seed, 1)-0.5), temp: f.ambient + 10, rpm: f.fanMin}
 		if d.role == RoleTether {
-			u.vin = world.figure("vin_dc")
+			u.vin = world().figure("vin_dc")
 		}
 		if k == "orv2-psu" {
-			u.vset = world.figure("vset_orv2")
+			u.vset = world().figure("vset_orv2")
 		}
 		d.psu = u
 		d.lastOn = d.unix(p.at)
 	}
 	if d.role == RoleBBU || d.role == RoleCBU || k == "orv2-psu" {
-		b := &battery{caps: d.role == RoleCBU, cells: world.figure("cells_" + k), charger: world.figure("charge_" + k),
-			full: int64(world.figure("energy_"+k) * 1e6), limit: world.figure("discharge_time")}
-		b.rated = world.figure("rated_" + k)
+		b := &battery{caps: d.role == RoleCBU, cells: world().figure("cells_" + k), charger: world().figure("charge_" + k),
+			full: int64(world().figure("energy_"+k) * 1e6), limit: world().figure("discharge_time")}
+		b.rated = world().figure("rated_" + k)
 		b.stored = b.full
 		d.bat = b
 		b.temp = d.batTarget(0)
@@ -146,7 +146,12 @@ func (d *Device) Address() uint8 { return d.slot.Address }
 func (d *Device) Map() *Map { return d.m }
 
 // Line is how the device talks.
-func (d *Device) Line() rtu.Line { return d.m.Line }
+func (d *Device) Line() rtu.Line {
+	if l := d.shelf.cfg.Line; l.Baud != 0 {
+		return l
+	}
+	return d.m.Line
+}
 
 // Role is what the device does.
 func (d *Device) Role() Role { return d.role }

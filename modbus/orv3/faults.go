@@ -54,7 +54,7 @@ func (d *Device) has(f fault) bool { return d.faults&f != 0 }
 // these each flag of a device's map can be set as a fault, by the flag's name:
 // it then shows on the wire and in what sums it up, without other effect.
 func Faults(kind string) []string {
-	k := world.kindOf(kind)
+	k := world().kindOf(kind)
 	if k == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ type figures struct {
 }
 
 func readFigures() figures {
-	g := world.figure
+	g := world().figure
 	t := func(n string) sim.Time { return sim.Time(g(n)*1000) * sim.Millisecond }
 	return figures{
 		step: t("step"), noisePeriod: t("noise_period"),

@@ -15,7 +15,7 @@ func identityOf(profile, kind string, seed uint64) identity {
 	if key == "" {
 		key = kind
 	}
-	for _, r := range world.texts {
+	for _, r := range world().texts {
 		if r.get("key") != key {
 			continue
 		}

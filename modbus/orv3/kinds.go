@@ -40,11 +40,11 @@ type alarmMask struct {
 }
 
 // Kinds lists all kinds in the order of assume/kinds.csv.
-func Kinds() []Kind { return append([]Kind(nil), world.kinds...) }
+func Kinds() []Kind { return append([]Kind(nil), world().kinds...) }
 
 // KindOf finds a kind by its name.
 func KindOf(name string) (Kind, bool) {
-	k := world.kindOf(name)
+	k := world().kindOf(name)
 	if k == nil {
 		return Kind{}, false
 	}

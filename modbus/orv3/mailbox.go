@@ -36,8 +36,6 @@ type mailboxTable struct {
 	wordsPanasonic, wordsDelta, wordsTether, wordsPMM, max int
 }
 
-var mailboxRows = readMailbox()
-
 func readMailbox() (t mailboxTable) {
 	v := map[string]int{}
 	for _, r := range table("assume/mailbox.csv") {
@@ -68,7 +66,7 @@ func (d *Device) updatable() bool {
 
 // blockWords is how much firmware one write carries.
 func (d *Device) blockWords() int {
-	t := &mailboxRows
+	t := &world().mailbox
 	switch {
 	case d.role == RoleTether:
 		return t.wordsTether
@@ -101,7 +99,7 @@ func (m *mailbox) down(d *Device, now sim.Time) bool {
 }
 
 func (m *mailbox) read(d *Device, now sim.Time, addr uint16) (uint16, bool) {
-	t := &mailboxRows
+	t := &world().mailbox
 	if !d.updatable() || addr < t.unlock || addr > t.exit {
 		return 0, false
 	}
@@ -119,7 +117,7 @@ func (m *mailbox) read(d *Device, now sim.Time, addr uint16) (uint16, bool) {
 }
 
 func (m *mailbox) write(d *Device, now sim.Time, addr uint16, src []uint16) (rtu.Exception, bool) {
-	t := &mailboxRows
+	t := &world().mailbox
 	if !d.updatable() || addr < t.unlock || addr > t.exit && addr != t.block {
 		return 0, false
 	}
@@ -136,7 +134,7 @@ func (m *mailbox) write(d *Device, now sim.Time, addr uint16, src []uint16) (rtu
 }
 
 func (m *mailbox) do(d *Device, now sim.Time, addr uint16, src []uint16) rtu.Exception {
-	t := &mailboxRows
+	t := &world().mailbox
 	if addr == t.block {
 		switch {
 		case len(src) != d.blockWords():
@@ -207,5 +205,5 @@ func (m *mailbox) wait(now, d sim.Time, s boxState, status uint16) {
 // a wrong CRC: the quirk of some early boot loaders, as the fault
 // "update_wrong_crc". Whoever runs the segment spoils it.
 func (d *Device) WrongCRC(addr uint16) bool {
-	return d.has(faultBadCRC) && addr == mailboxRows.block && d.mbox.state == inBoot
+	return d.has(faultBadCRC) && addr == world().mailbox.block && d.mbox.state == inBoot
 }

@@ -100,7 +100,7 @@ func ParseMap(b []byte) (*Map, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	world.bind(m)
+	world().bind(m)
 	for i := range m.Registers { // what no rule knows is in the unit of its map
 		if r := &m.Registers[i]; r.Unit == "" && r.src.name == "" && r.Format != Flags {
 			r.Unit = unitOf(raws(j.Registers, r.Addr))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cnuas/internal/sim"
+	"cnuas/modbus/rtu"
 )
 
 // PlantConfig is a rack's electricity.
@@ -22,6 +23,7 @@ type ShelfConfig struct {
 	PMM   *SlotConfig  // power management module; nil: none
 	Backs int          // BBU or CBU shelf: index of the PSU shelf whose busbar it backs, or -1
 	Load  float64      // PSU shelf: watts that it feeds at first
+	Line  rtu.Line     // at which its devices talk, where that is not their map's; zero: as the map has it
 }
 
 // SlotConfig is one device.
@@ -66,7 +68,7 @@ func NewPlant(p *sim.Proc, cfg PlantConfig) (*Plant, error) {
 		pl.f.ambient = cfg.Ambient
 	}
 	for i, sc := range cfg.Shelves {
-		s := &shelf{plant: pl, index: i, cfg: sc, kind: world.kindOf(sc.Kind)}
+		s := &shelf{plant: pl, index: i, cfg: sc, kind: world().kindOf(sc.Kind)}
 		if s.kind == nil {
 			return nil, fmt.Errorf("shelf %s: unknown kind %q: want one of %s", sc.Name, sc.Kind, kindNames())
 		}
@@ -79,7 +81,7 @@ func NewPlant(p *sim.Proc, cfg PlantConfig) (*Plant, error) {
 			s.modules = append(s.modules, d)
 		}
 		if sc.PMM != nil {
-			k := world.kindOf(s.kind.PMM)
+			k := world().kindOf(s.kind.PMM)
 			if k == nil {
 				return nil, fmt.Errorf("shelf %s: a shelf of kind %s has no power management module: leave it out", sc.Name, sc.Kind)
 			}
@@ -100,7 +102,7 @@ func NewPlant(p *sim.Proc, cfg PlantConfig) (*Plant, error) {
 
 func kindNames() string {
 	s := ""
-	for i, k := range world.kinds {
+	for i, k := range world().kinds {
 		if i > 0 {
 			s += ", "
 		}

@@ -24,8 +24,8 @@ type Profile struct {
 
 // Profiles lists all vendor profiles in the tables' order.
 func Profiles() []Profile {
-	l := make([]Profile, 0, len(world.profiles))
-	for _, p := range world.profiles {
+	l := make([]Profile, 0, len(world().profiles))
+	for _, p := range world().profiles {
 		l = append(l, *p)
 	}
 	return l
@@ -33,7 +33,7 @@ func Profiles() []Profile {
 
 // ProfileOf finds a profile by its name.
 func ProfileOf(name string) (Profile, bool) {
-	if p := world.profile(name); p != nil {
+	if p := world().profile(name); p != nil {
 		return *p, true
 	}
 	return Profile{}, false

@@ -31,7 +31,7 @@ var commonSignals = map[string]signal{
 	"timeouts":        func(d *Device, _ int, _ sim.Time) float64 { _, t := d.busStats(0); return float64(t) },
 	"module_crc":      func(d *Device, n int, _ sim.Time) float64 { c, _ := d.busStats(n); return float64(c) },
 	"module_timeouts": func(d *Device, n int, _ sim.Time) float64 { _, t := d.busStats(n); return float64(t) },
-	"baud_code":       func(d *Device, _ int, _ sim.Time) float64 { return baudCode(d.m.Line.Baud) },
+	"baud_code":       func(d *Device, _ int, _ sim.Time) float64 { return baudCode(d.Line().Baud) },
 	"slot":            func(d *Device, _ int, _ sim.Time) float64 { return float64(d.slot.Number) },
 	"address":         func(d *Device, _ int, _ sim.Time) float64 { return float64(d.slot.Address) },
 	"shelf_number":    func(d *Device, _ int, _ sim.Time) float64 { return float64(d.shelf.number()) },
@@ -204,7 +204,7 @@ func (d *Device) busVolts() float64 {
 	if z := d.shelf.zone; z != nil {
 		return z.volts
 	}
-	return world.figure("vset")
+	return world().figure("vset")
 }
 
 // clip is the temperature of the clips on the busbar.

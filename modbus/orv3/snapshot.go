@@ -200,7 +200,7 @@ func (p *Plant) Show(dev string) (*DeviceState, error) {
 	now := p.proc.Now()
 	p.advance(now)
 	s := &DeviceState{ModuleState: d.state(now), Shelf: d.shelf.cfg.Name, Kind: d.kind.Name, Role: d.role, Map: d.m.Name,
-		Profile: d.profileName(), Line: d.m.Line.String(), Unix: d.unix(now), Events: d.Events()}
+		Profile: d.profileName(), Line: d.Line().String(), Unix: d.unix(now), Events: d.Events()}
 	if u := d.psu; u != nil {
 		s.InputJ, s.OutputJ, s.LossJ = float64(u.inJ)/1e6, float64(u.outJ)/1e6, float64(u.lossJ)/1e6
 	} else if b := d.bat; b != nil {

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"cnuas/internal/sim"
 	"cnuas/modbus/rtu"
@@ -98,15 +99,19 @@ type atlas struct {
 	access   []access   // assume/access.csv
 	texts    []row      // assume/identity.csv
 	figures  map[string]float64
+	mailbox  mailboxTable // assume/mailbox.csv
 }
 
-// world is filled by init and not changed after: signals and conditions of the
-// model, which it refers to, refer to it.
-var world *atlas
+// world gives the tables, which are read when somebody first asks: most commands
+// have nothing to do with a rack. Set by init, because signals and conditions of
+// the model, which the tables refer to, refer to it.
+var world func() *atlas
 
 func init() {
-	gatherSignals()
-	world = readAtlas()
+	world = sync.OnceValue(func() *atlas {
+		gatherSignals()
+		return readAtlas()
+	})
 }
 
 func readAtlas() *atlas {
@@ -118,6 +123,7 @@ func readAtlas() *atlas {
 	a.bits = readBitRules()
 	a.access = readAccess()
 	a.texts = table("assume/identity.csv")
+	a.mailbox = readMailbox()
 	a.readMaps()
 	a.readProfiles()
 	a.readKinds()

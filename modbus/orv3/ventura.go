@@ -52,7 +52,7 @@ func Ventura2() Population {
 	}
 	for _, r := range table("registers/ventura2_topology.csv") {
 		seg, ok := segment[r.get("port")]
-		pr := world.profile(r.get("profile_type"))
+		pr := world().profile(r.get("profile_type"))
 		if !ok || pr == nil {
 			continue
 		}
