@@ -36,31 +36,7 @@ type ExceptionError struct {
 
 // Error names the exception as the standard does.
 func (e *ExceptionError) Error() string {
-	return fmt.Sprintf("slave %d refuses function %02Xh: exception %d, %s", e.Address, e.Function, e.Code, exceptionName(e.Code))
-}
-
-func exceptionName(c rtu.Exception) string {
-	switch c {
-	case rtu.IllegalFunction:
-		return "illegal function: the device does not have it"
-	case rtu.IllegalDataAddress:
-		return "illegal data address: a register that the device does not have"
-	case rtu.IllegalDataValue:
-		return "illegal data value"
-	case rtu.ServerDeviceFailure:
-		return "server device failure"
-	case rtu.Acknowledge:
-		return "acknowledge: ask again later"
-	case rtu.ServerDeviceBusy:
-		return "server device busy: ask again later"
-	case rtu.MemoryParityError:
-		return "memory parity error"
-	case rtu.GatewayPathUnavail:
-		return "gateway path unavailable"
-	case rtu.GatewayTargetNoReply:
-		return "gateway target device failed to respond"
-	}
-	return "not in the standard"
+	return fmt.Sprintf("slave %d refuses function %02Xh: %v", e.Address, e.Function, e.Code)
 }
 
 const (
@@ -76,7 +52,8 @@ const (
 // Do sends a request ADU, made by one of rtu's Append functions, and returns
 // the data of the reply, as rtu.ParseReply does, valid until the next call. A
 // broadcast returns nothing after its turnaround delay. Errors are an
-// *ExceptionError, ErrTimeout, ErrHangup or those of rtu.ParseReply.
+// *ExceptionError, ErrTimeout, ErrHangup, ErrNoise or
+// those of rtu.ParseReply.
 func (c *Client) Do(req []byte) ([]byte, error) {
 	for try := 0; ; try++ {
 		data, err := c.once(req)
@@ -169,7 +146,7 @@ func (c *Client) reply(req []byte, deadline time.Time) ([]byte, error) {
 				continue
 			}
 			if string(b[:echo]) != string(req) {
-				return nil, fmt.Errorf("port: the echo of the request is % x instead of % x: a collision, or a transceiver without echo", b[:echo], req)
+				return nil, fmt.Errorf("%w: the echo of the request is % x instead of % x: a collision, or a transceiver without echo", ErrNoise, b[:echo], req)
 			}
 			b = c.buf[:copy(c.buf[:], b[echo:])]
 			echo = 0
@@ -196,7 +173,7 @@ func (c *Client) reply(req []byte, deadline time.Time) ([]byte, error) {
 			b = c.buf[:copy(c.buf[:], b[l:])]
 		}
 		if len(b) == len(c.buf) {
-			return nil, fmt.Errorf("port: %d bytes and no reply in them: noise", len(b))
+			return nil, fmt.Errorf("%w: %d bytes and no reply in them", ErrNoise, len(b))
 		}
 	}
 }

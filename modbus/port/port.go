@@ -24,6 +24,8 @@ type Port struct {
 var (
 	// ErrTimeout: nothing came in time.
 	ErrTimeout = errors.New("no answer in time")
+	// ErrNoise: something came that is no frame.
+	ErrNoise = errors.New("noise on the line")
 	// ErrHangup: the other end is gone for good.
 	ErrHangup = errors.New("the port has hung up: unplugged, or its emulator has ended")
 )
