@@ -51,6 +51,9 @@ func (a *app) up(args []string) error {
 	cfg := daemon.Config{Spec: s, Scale: *scale, SM: *sm, NoIPoIB: *noIPoIB, Log: a.err}
 	var v *vm.Config
 	if lab.on {
+		if err := daemon.RackOutsideVM(s); err != nil {
+			return err
+		}
 		if v, err = a.prepareLab(lab, s); err != nil {
 			return err
 		}

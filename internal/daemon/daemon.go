@@ -23,6 +23,7 @@ import (
 	"cnuas/internal/control"
 	"cnuas/internal/fabric"
 	"cnuas/internal/host"
+	"cnuas/internal/rack"
 	"cnuas/internal/realtime"
 	"cnuas/internal/sim"
 	"cnuas/internal/status"
@@ -51,6 +52,8 @@ type Daemon struct {
 	nodes   []*node
 	journal *host.Journal
 	tunnels *udp.Socket     // nil: no link goes over UDP
+	rack    *rack.Rack      // nil: the topology has none
+	loads   *loads          // of the nodes, for the rack
 	ctx     context.Context // ends when the fabric is to go down
 	cancel  context.CancelFunc
 
@@ -183,6 +186,9 @@ func (d *Daemon) build() error {
 	if err := d.attachManagement(); err != nil {
 		return err
 	}
+	if err := d.buildRack(); err != nil {
+		return err
+	}
 	return d.addRDMA()
 }
 
@@ -194,9 +200,10 @@ func (d *Daemon) serve(ready func(*Ready)) error {
 	}
 	d.register(srv)
 	var wg sync.WaitGroup
-	fail := make(chan error, 2)
+	fail := make(chan error, 3)
 	wg.Go(func() { fail <- d.loop.Run() })
 	wg.Go(func() { fail <- srv.Serve() })
+	d.runRack(&wg, fail)
 	wg.Go(func() { d.watch(d.ctx) })
 	wg.Go(func() { d.watchIPoIB(d.ctx) })
 	d.awaitSubnet(d.ctx)
@@ -263,7 +270,7 @@ func (d *Daemon) close() error {
 	if d.loop != nil {
 		d.loop.Stop()
 	}
-	errs = append(errs, d.closeTunnels())
+	errs = append(errs, d.closeTunnels(), d.closeRack())
 	kernels := make([]*host.Node, len(d.nodes))
 	for i, n := range d.nodes {
 		kernels[i] = n.host
@@ -320,6 +327,7 @@ func (d *Daemon) status() *status.Fabric {
 		}
 	}
 	d.lostManagement(s)
+	s.Rack = d.rackStatus()
 	st := d.loop.Stats()
 	e := &s.Engine
 	e.LagMS, e.MaxLagMS, e.SlipMS = ms(st.Lag), ms(st.MaxLag), ms(st.Slip)

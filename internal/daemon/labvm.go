@@ -43,6 +43,9 @@ func RunVM(cfg Config, arg string, v vm.Config, ready func(*Ready)) error {
 }
 
 func runVM(ctx context.Context, cfg Config, arg string, v vm.Config, ready func(*Ready)) (err error) {
+	if err := RackOutsideVM(cfg.Spec); err != nil {
+		return err
+	}
 	began := time.Now()
 	l := &lab{cfg: cfg, vmCfg: v}
 	ctx, l.cancel = context.WithCancel(ctx)

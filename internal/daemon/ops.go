@@ -22,6 +22,9 @@ const (
 	OpDown    = "down"
 	OpDevices = "devices"
 	OpSM      = "sm"
+	OpRack    = "rack"
+
+	OpRackCapture = "rack-capture"
 )
 
 // ExecArgs name the node in which a program is to run. After the answer the
@@ -111,6 +114,24 @@ func (d *Daemon) register(s *control.Server) {
 			return nil, err
 		}
 		return d.sm(a)
+	})
+	s.Handle(OpRack, func(raw json.RawMessage) (any, error) {
+		a, err := decode[RackArgs](raw)
+		if err != nil {
+			return nil, err
+		}
+		return d.rackOp(a)
+	})
+	s.Handle(OpRackCapture, func(raw json.RawMessage) (any, error) {
+		a, err := decode[RackCaptureArgs](raw)
+		if err != nil {
+			return nil, err
+		}
+		run, err := d.rackCapture(a)
+		if err != nil {
+			return nil, err
+		}
+		return &control.Takeover{Run: run}, nil
 	})
 	s.Handle(OpDown, func(json.RawMessage) (any, error) {
 		st := d.status()

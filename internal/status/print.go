@@ -27,6 +27,7 @@ func (f *Fabric) Print(w io.Writer) {
 	f.printManagement(w)
 	f.printIPoIB(w)
 	f.printTunnels(w)
+	f.printRack(w)
 	f.printRDMA(w)
 	f.printFlowControl(w)
 	f.printDrops(w)

@@ -17,8 +17,9 @@ type Fabric struct {
 	Links    []Link   `json:"links"`
 	SMs      []SM     `json:"subnet_managers,omitempty"`
 	Tunnels  *Hub     `json:"tunnels,omitempty"` // if links go over UDP
-	Faults   []string `json:"faults"`            // injected and still active
-	VM       *VM      `json:"vm,omitempty"`      // if the fabric runs in a lab VM
+	Rack     *Rack    `json:"rack,omitempty"`
+	Faults   []string `json:"faults"`       // injected and still active
+	VM       *VM      `json:"vm,omitempty"` // if the fabric runs in a lab VM
 }
 
 // VM is the lab VM that a fabric runs in.

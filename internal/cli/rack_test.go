@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"cnuas/modbus/rtu"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAddressList(t *testing.T) {
+	l, err := addressList("144,0x10-0x12,255")
+	if d := cmp.Diff([]uint8{144, 16, 17, 18, 255}, l); d != "" || err != nil {
+		t.Error(d, err)
+	}
+}
+
+func TestProbePlan(t *testing.T) {
+	baud, parity, addr, stop, reg, count, timeout, echo := "9600,115200", "none,even", "7", 1, 79, 4, time.Second, false
+	o := probeFlags{&baud, &parity, &addr, &stop, &reg, &count, &timeout, &echo}
+	p, err := o.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, l := range p.lines {
+		lines = append(lines, l.String())
+	}
+	if got := strings.Join(lines, " "); got != "9600 8N1 9600 8E1 115200 8N1 115200 8E1" || p.lines[0].Parity != rtu.None || p.register != 79 || p.count != 4 {
+		t.Errorf("%s, %+v", got, p)
+	}
+}
+
+func TestProbeResult(t *testing.T) {
+	for _, c := range []struct {
+		words []uint16
+		want  string
+	}{
+		{[]uint16{0x5053, 0x5531, 0, 0}, `144 (0x90) at 19200 8E1: 5053 5531 0000 0000  "PSU1"`},
+		{[]uint16{0xC800}, "144 (0x90) at 19200 8E1: C800"},
+		{make([]uint16, 9), "144 (0x90) at 19200 8E1: 0000 0000 0000 0000 0000 0000 0000 0000 ..."},
+	} {
+		r := probeResult{Address: 144, Line: "19200 8E1", Words: c.words, Text: printable(c.words)}
+		if r.String() != c.want {
+			t.Errorf("%q, want %q", r.String(), c.want)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cnuas/internal/status"
+	"cnuas/internal/topology"
+	"cnuas/modbus/bus"
+	"cnuas/modbus/orv3"
+)
+
+// rackStatus is a snapshot of the rack; nil if there is none.
+func (d *Daemon) rackStatus() *status.Rack {
+	if d.rack == nil {
+		return nil
+	}
+	spec := d.spec().Rack
+	r := &status.Rack{Alerts: []string{}}
+	var plant orv3.Snapshot
+	faults := make([][]bus.Fault, len(spec.Segments))
+	counters := make([]bus.Counters, len(spec.Segments))
+	d.rack.Do(func() {
+		plant = d.rack.Plant().Snapshot()
+		for i := range spec.Segments {
+			s := d.rack.Segment(spec.Segments[i].Name)
+			faults[i], counters[i] = s.Faults(), s.Counters()
+		}
+	})
+	for i := range spec.Segments {
+		r.Segments = append(r.Segments, d.segmentStatus(i, counters[i], faults[i]))
+	}
+	for i := range plant.Shelves {
+		s := d.shelfStatus(i, &plant.Shelves[i])
+		r.Shelves = append(r.Shelves, s)
+		r.Alerts = append(r.Alerts, alerts(&s, &plant.Shelves[i])...)
+	}
+	r.Loads = d.rackLoads()
+	if b := spec.BMC; b != nil {
+		r.BMC = &status.RackBMC{Name: b.Name, Image: b.Image, Machine: b.Machine, Address: b.Addr.String()}
+		for _, p := range b.Ports {
+			name := ""
+			if p >= 0 {
+				name = spec.Segments[p].Name
+			}
+			r.BMC.Ports = append(r.BMC.Ports, name)
+		}
+	}
+	return r
+}
+
+func (d *Daemon) segmentStatus(i int, c bus.Counters, faults []bus.Fault) status.RackSegment {
+	spec := d.spec().Rack
+	x := &spec.Segments[i]
+	s := status.RackSegment{
+		Name: x.Name, Line: x.Line.String(), TTY: d.rack.TTY(x.Name), Socket: d.rack.Socket(x.Name),
+		TurnaroundMS: ms(x.Turnaround), Echo: x.Echo, Counters: map[string]uint64{}, Faults: []string{},
+	}
+	for j := range spec.Shelves {
+		if spec.Shelves[j].Segment == i {
+			s.Slaves += len(spec.Shelves[j].Devices())
+		}
+	}
+	for _, n := range []struct {
+		name string
+		v    uint64
+	}{
+		{"bytes", c.Bytes}, {"requests", c.Requests}, {"broadcasts", c.Broadcasts}, {"replies", c.Replies}, {"exceptions", c.Exceptions},
+		{"bad_frames", c.BadFrames}, {"crc_errors", c.CRCErrors}, {"framing_errors", c.FramingErrors}, {"parity_errors", c.ParityErrors},
+		{"lost", c.Lost}, {"collisions", c.Collisions}, {"unanswered", c.Unanswered}, {"bad_replies", c.BadReplies},
+	} {
+		if n.v > 0 {
+			s.Counters[n.name] = n.v
+		}
+	}
+	for j := range faults {
+		s.Faults = append(s.Faults, faultText(&faults[j]))
+	}
+	return s
+}
+
+func faultText(f *bus.Fault) string {
+	t := f.Kind.String()
+	if f.Station != "" {
+		t += " at " + f.Station
+	}
+	switch {
+	case f.Kind == bus.Noise:
+		t += fmt.Sprintf(", bursts of %v every %v", f.Burst, f.Every)
+	case f.Prob > 0 && f.Prob < 1:
+		t += fmt.Sprintf(", probability %g", f.Prob)
+	}
+	if f.Kind == bus.Late {
+		t += fmt.Sprintf(", by %v", f.Delay)
+	}
+	return t
+}
+
+func (d *Daemon) shelfStatus(i int, p *orv3.ShelfState) status.RackShelf {
+	spec := d.spec().Rack
+	x := &spec.Shelves[i]
+	s := status.RackShelf{
+		Name: x.Name, Kind: x.Kind, Segment: spec.Segments[x.Segment].Name, Line: x.Line.String(),
+		InputW: p.Input, OutputW: p.Output, BusbarV: p.Busbar, RuntimeS: p.RunTime, State: shelfState(p),
+	}
+	if x.Backs >= 0 {
+		s.Backs = spec.Shelves[x.Backs].Name
+	}
+	for _, n := range x.Feeds {
+		s.Feeds = append(s.Feeds, d.spec().Nodes[n].Name)
+	}
+	if p.Role == orv3.RoleBBU || p.Role == orv3.RoleCBU {
+		s.Charge = &p.StateOfCharge
+		s.InputW = p.Charge // into the batteries
+	}
+	modules := p.Modules
+	if p.PMM != nil {
+		modules = append(modules[:len(modules):len(modules)], *p.PMM)
+	}
+	for j := range modules {
+		m := &modules[j]
+		s.Slaves = append(s.Slaves, status.RackDevice{Name: m.Name, Address: int(m.Address), Plugged: m.Plugged, State: m.State, OutputW: m.Output, Alarms: m.Flags})
+	}
+	return s
+}
+
+// noMains is orv3's word for a module without AC.
+const noMains = "no mains"
+
+// shelfState is what most modules of a shelf are doing, the worst first.
+func shelfState(p *orv3.ShelfState) string {
+	if (p.Role == orv3.RolePSU || p.Role == orv3.RoleTether) && !p.Powered {
+		return "down"
+	}
+	count := map[string]int{}
+	for i := range p.Modules {
+		count[p.Modules[i].State]++
+	}
+	var l []string
+	for i := range p.Modules { // in the order of slots
+		s := p.Modules[i].State
+		switch n := count[s]; {
+		case n == 0:
+		case n == len(p.Modules):
+			l = append(l, s)
+		default:
+			l = append(l, fmt.Sprintf("%d %s", n, s))
+		}
+		count[s] = 0
+	}
+	return strings.Join(l, ", ")
+}
+
+// alerts are what a user should know of a shelf without looking for it.
+func alerts(s *status.RackShelf, p *orv3.ShelfState) (l []string) {
+	source := p.Role == orv3.RolePSU || p.Role == orv3.RoleTether
+	switch {
+	case source && !p.Powered:
+		l = append(l, fmt.Sprintf("the busbar of %s is down: %s without power (programs in them go on all the same)", s.Name, theNodes(s.Feeds)))
+	case source && s.State == noMains:
+		l = append(l, fmt.Sprintf("%s has no AC: batteries carry its %.0f W", s.Name, p.Load))
+	case source && p.RedundancyLost:
+		l = append(l, s.Name+" has lost its redundancy: with one module less it does not carry its load")
+	}
+	var out []string
+	alarms, order := map[string][]string{}, []string{}
+	for i := range p.Modules {
+		m := &p.Modules[i]
+		_, slot, _ := strings.Cut(m.Name, "/")
+		switch {
+		case !m.Plugged:
+			out = append(out, slot)
+		case m.Alarm:
+			flags := strings.Join(m.Flags, ", ")
+			if alarms[flags] == nil {
+				order = append(order, flags)
+			}
+			alarms[flags] = append(alarms[flags], slot)
+		}
+	}
+	if len(out) > 0 {
+		l = append(l, fmt.Sprintf("%s: unplugged: %s", s.Name, strings.Join(out, ", ")))
+	}
+	for _, flags := range order {
+		l = append(l, fmt.Sprintf("%s: alarm %s: %s", s.Name, flags, strings.Join(alarms[flags], ", ")))
+	}
+	return l
+}
+
+func theNodes(l []string) string {
+	if len(l) == 1 {
+		return "node " + l[0] + " is"
+	}
+	return fmt.Sprintf("%d nodes are", len(l))
+}
+
+func (d *Daemon) rackLoads() []status.RackLoad {
+	l := []status.RackLoad{}
+	watts, compute := d.loads.now()
+	for i, n := range d.spec().Nodes {
+		x := status.RackLoad{Node: n.Name, Watts: watts[i], Compute: compute[i], Shelves: []string{}}
+		for _, s := range d.spec().Rack.Shelves {
+			for _, f := range s.Feeds {
+				if f == i {
+					x.Shelves = append(x.Shelves, s.Name)
+				}
+			}
+		}
+		l = append(l, x)
+	}
+	return l
+}
+
+// rackDevice is everything of one device.
+func (d *Daemon) rackDevice(s *topology.RackShelf, x *topology.RackSlot) (*status.RackDevice, error) {
+	var p *orv3.DeviceState
+	var err error
+	d.rack.Do(func() { p, err = d.rack.Plant().Show(s.Name + "/" + x.Name) })
+	if err != nil {
+		return nil, err
+	}
+	r := &status.RackDevice{
+		Name: p.Name, Kind: p.Kind, Profile: p.Profile, Segment: d.spec().Rack.Segments[s.Segment].Name, Line: s.Line.String(),
+		Address: int(p.Address), Plugged: p.Plugged, State: p.State, OutputW: p.Output, Alarms: p.Flags, CanFail: orv3.Faults(p.Kind),
+	}
+	for _, g := range p.Registers {
+		v := status.RackRegister{Address: int(g.Addr), Words: len(g.Words), Name: g.Name, Raw: g.Words, Value: g.Text, Held: g.Held}
+		for _, f := range g.Flags {
+			v.Flags = append(v.Flags, f.Name)
+		}
+		r.Registers = append(r.Registers, v)
+	}
+	for _, e := range p.Events {
+		r.Events = append(r.Events, fmt.Sprintf("%s %s (%d)", time.Unix(e.Unix, 0).UTC().Format(time.DateTime), e.Name, e.Value))
+	}
+	return r, nil
+}
