@@ -104,10 +104,19 @@ func (d *Device) bulk(now sim.Time) float64 {
 // measured voltage and current.
 func (d *Device) measVout(now sim.Time) float64 {
 	z := d.shelf.zone
-	if d.psu.out == 0 && !d.psu.on || !d.in {
+	if z == nil || !d.in || !d.psu.on && d.output() == 0 {
 		return 0
 	}
 	return d.noisy(z.volts, 2, now)
+}
+
+// output is what the module gives the busbar: an ORv2 PSU also out of its own
+// battery.
+func (d *Device) output() float64 {
+	if d.bat != nil {
+		return d.psu.out + d.bat.out
+	}
+	return d.psu.out
 }
 
 func (d *Device) measIout(now sim.Time) float64 {
@@ -115,7 +124,7 @@ func (d *Device) measIout(now sim.Time) float64 {
 	if z == nil || z.volts == 0 {
 		return 0
 	}
-	return d.noisy(d.psu.out/z.volts, 3, now)
+	return d.noisy(d.output()/z.volts, 3, now)
 }
 
 func (d *Device) measVin(now sim.Time) float64 {

@@ -107,7 +107,7 @@ func (d *Device) state(now sim.Time) ModuleState {
 	m.Alarm = d.Alarm(now)
 	m.Flags = d.alarmFlags(now)
 	if u := d.psu; u != nil {
-		m.Output, m.Temperature = u.out, u.temp
+		m.Output, m.Temperature = d.output(), u.temp
 		switch {
 		case !u.mains:
 			m.State = "no mains"
