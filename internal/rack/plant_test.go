@@ -28,7 +28,7 @@ func shelves() *topology.Rack {
 		Shelves: []topology.RackShelf{
 			{Name: "shelf1", Kind: "hpr-psu", Line: slow, Backs: -1, Feeds: []int{0, 1}, PMM: &pmm,
 				Slots: []topology.RackSlot{slot(1, "psu1", 144), slot(2, "psu2", 145), slot(3, "psu3", 146)}},
-			{Name: "shelf2", Kind: "orv3-psu", Line: fast, Backs: -1, Feeds: []int{1}, Slots: []topology.RackSlot{slot(1, "psu1", 192)}},
+			{Name: "shelf2", Kind: "orv3-psu", Line: fast, Backs: -1, Feeds: []int{1}, Slots: []topology.RackSlot{slot(1, "psu1", 200)}},
 			{Name: "bbu1", Kind: "hpr-bbu", Line: fast, Backs: 0, Slots: []topology.RackSlot{slot(1, "bbu1", 48)}},
 		},
 	}

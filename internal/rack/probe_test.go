@@ -31,7 +31,7 @@ func TestProbe(t *testing.T) {
 	asked := 0
 	l, err := port.Probe(t.Context(), r.TTY("bus0"), port.ProbeOptions{
 		Lines:     []rtu.Line{slow, fast, {Baud: 19200, Data: 8, Stop: 1}},
-		Addresses: []uint8{14, 32, 33, 48, 144, 146, 147, 192},
+		Addresses: []uint8{14, 32, 33, 48, 144, 146, 147, 200},
 		Progress:  func(rtu.Line, uint8, int, int) { asked++ },
 	})
 	if err != nil {
@@ -53,7 +53,7 @@ func TestProbe(t *testing.T) {
 		{144, "19200 8E1", "hpr-psu", "DeltaECD17020037PowerSupplyUnit"},
 		{146, "19200 8E1", "hpr-psu", "DeltaECD17020037PowerSupplyUnit"},
 		{48, "115200 8E1", "hpr-bbu", "PanasonicBJA3C0002ABatteryBackupUnit"},
-		{192, "115200 8E1", "orv3-psu", ""},
+		{200, "115200 8E1", "orv3-psu", ""},
 		{14, "19200 8N1", "valve", "BelimoEV200ARXEValve"},
 	}
 	if len(got) != len(want) {
@@ -80,12 +80,12 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-func TestProbeLooksWhereMastersDo(t *testing.T) {
+func TestProbeOfAddresses(t *testing.T) {
 	s := shelves()
 	r := run(t, s, Options{})
 	// The shelf of kind hpr-psu has 115200 baud by its map, and was set to 19200.
 	l, err := port.Probe(t.Context(), r.TTY("bus0"), port.ProbeOptions{Addresses: []uint8{48, 144}})
-	if err != nil || len(l) != 1 || l[0].Address != 48 {
+	if err != nil || len(l) != 2 || l[0].Address != 144 || l[0].Kind != "hpr-psu" || l[1].Address != 48 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -64,7 +64,7 @@ func (p *probe) identify(s spot) *Found {
 // exactly, after NULs were removed.
 func (p *probe) profile(s spot) (orv3.Profile, bool) {
 	type place struct{ reg, words uint16 }
-	read := map[place]string{}
+	read := map[place][]uint16{}
 	var shelf *orv3.Profile
 	for _, x := range orv3.Profiles() {
 		if len(s.kinds) > 0 && !slices.ContainsFunc(s.kinds, func(k orv3.Kind) bool { return k.Name == x.Kind }) {
@@ -73,13 +73,14 @@ func (p *probe) profile(s spot) (orv3.Profile, bool) {
 		at := place{x.Probe, x.Words}
 		if _, ok := read[at]; !ok {
 			w, err := p.c.ReadRegisters(s.addr, x.Probe, x.Words)
-			if err == nil {
-				read[at] = text(w)
-			} else {
-				read[at] = ""
+			if err != nil {
+				w = nil
 			}
+			read[at] = w
 		}
-		if x.Expect == "" || read[at] != x.Expect {
+		// One word holds a number.
+		w := read[at]
+		if x.Expect == "" || text(w) != x.Expect && (len(w) != 1 || strconv.Itoa(int(w[0])) != x.Expect) {
 			continue
 		}
 		if !x.IsShelf {

@@ -15,7 +15,7 @@ import (
 // where masters look for it: at the line and the addresses of its register map.
 type ProbeOptions struct {
 	Lines     []rtu.Line    // these instead, for every kind
-	Addresses []uint8       // these only
+	Addresses []uint8       // these only, at each line
 	All       bool          // every address, 1 to 247
 	Silence   time.Duration // how long an address may take to answer, 0 for 70 ms
 	Timeout   time.Duration // likewise of one that has answered, 0 for 300 ms
@@ -100,13 +100,14 @@ func (o *ProbeOptions) spots() []spot {
 			}
 		}
 	}
+	there := expected(kinds)
 	var l []spot
 	for _, line := range lines {
 		for a := 1; a <= 255; a++ {
 			addr := uint8(a)
 			s := spot{line: line, addr: addr}
-			for _, k := range kinds {
-				if k.Scanned(addr) && (len(o.Lines) > 0 || k.Map.Line == line) {
+			for _, k := range there[a] {
+				if len(o.Lines) > 0 || k.Map.Line == line {
 					s.kinds = append(s.kinds, k)
 				}
 			}
@@ -117,6 +118,30 @@ func (o *ProbeOptions) spots() []spot {
 		}
 	}
 	return l
+}
+
+// expected are the kinds that may be at each address: where masters look for
+// them, or, where no map says that, where they are in the rack that we know.
+func expected(kinds []orv3.Kind) (at [256][]orv3.Kind) {
+	known := orv3.Ventura2()
+	for _, k := range kinds {
+		for a := range at {
+			if k.Scanned(uint8(a)) {
+				at[a] = append(at[a], k)
+			}
+		}
+		if len(k.Map.Ranges) > 0 {
+			continue
+		}
+		for _, s := range known.Shelves {
+			for _, x := range s.Slots {
+				if s.Kind == k.Name && !slices.ContainsFunc(at[x.Address], func(o orv3.Kind) bool { return o.Name == k.Name }) {
+					at[x.Address] = append(at[x.Address], k)
+				}
+			}
+		}
+	}
+	return at
 }
 
 type probe struct {
