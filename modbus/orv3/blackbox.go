@@ -65,7 +65,6 @@ const (
 type blackBox struct {
 	ring  [boxEvents]Event
 	count uint32 // ever
-	at    uint64
 }
 
 func (d *Device) note(now sim.Time, code eventCode, value uint32) {

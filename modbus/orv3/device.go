@@ -86,7 +86,6 @@ func (p *Plant) newDevice(s *shelf, k *Kind, slot SlotConfig) (*Device, error) {
 	d.mem = make([]uint16, n)
 	d.held = make([]bool, len(d.m.Registers))
 	d.forced = make([]uint64, len(d.m.Registers))
-	d.log.at = d.seed
 	p.equip(d)
 	p.devices = append(p.devices, d)
 	return d, nil
@@ -132,7 +131,7 @@ func (p *Plant) equip(d *Device) {
 		b.temp = d.batTarget(0)
 	}
 	if d.role == RoleRPU || d.role == RoleValve {
-		d.rpu = newRPU(f, d.role)
+		d.rpu = newRPU(f)
 	}
 }
 

@@ -385,3 +385,28 @@ func TestVentura2(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUpdateOfABattery: a battery in its boot loader gives nothing, and gives
+// again when it has left.
+func TestUpdateOfABattery(t *testing.T) {
+	b := newBench(t, 2, 4000)
+	d := b.dev("bbu/bbu1")
+	for i, w := range []struct{ addr, v uint16 }{{0x300, 0x55aa}, {0x301, 0xaa55}} {
+		if x := d.WriteRegisters(b.e.Now(), w.addr, []uint16{w.v}); x != rtu.OK {
+			t.Fatalf("write %d: exception %d", i, x)
+		}
+	}
+	b.at(10)
+	b.p.SetAC(0, -1, false)
+	b.at(12)
+	if a, c := b.value("bbu/bbu1", "Discharge_Current"), b.value("bbu/bbu2", "Discharge_Current"); a != 0 || c < 70 {
+		t.Errorf("in the boot loader %g A, the other %g A", a, c)
+	}
+	if x := d.WriteRegisters(b.e.Now(), 0x304, []uint16{0x55aa}); x != rtu.OK {
+		t.Fatalf("exit: exception %d", x)
+	}
+	b.at(20)
+	if a, c := b.value("bbu/bbu1", "Discharge_Current"), b.value("bbu/bbu2", "Discharge_Current"); a < 35 || a > 45 || c < 35 || c > 45 {
+		t.Errorf("after the update %g A, the other %g A", a, c)
+	}
+}

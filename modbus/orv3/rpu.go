@@ -8,7 +8,6 @@ import (
 
 // rpu is the state of a pump unit or a valve: what the liquid does.
 type rpu struct {
-	role             Role
 	flow             float64 // l/min asked for
 	target           float64 // supply temperature asked for, C
 	supply, back     float64 // temperatures, C
@@ -21,8 +20,8 @@ type rpu struct {
 	goalBack, goalUp float64
 }
 
-func newRPU(f *figures, r Role) *rpu {
-	return &rpu{role: r, flow: f.rpuFlow, target: f.rpuSupply, supply: f.rpuSupply, back: f.rpuSupply, duty: 60, fanDuty: 50, set: 65, pos: 65}
+func newRPU(f *figures) *rpu {
+	return &rpu{flow: f.rpuFlow, target: f.rpuSupply, supply: f.rpuSupply, back: f.rpuSupply, duty: 60, fanDuty: 50, set: 65, pos: 65}
 }
 
 // command is a write to a control register.

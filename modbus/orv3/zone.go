@@ -79,6 +79,9 @@ func (z *zone) solve(now sim.Time) (quiet bool) {
 	capacity := rated * f.overload
 	enough := capacity >= z.demand && z.avail > 0
 	for _, d := range z.bats {
+		if d.mbox.busy(now) {
+			quiet = false
+		}
 		d.watch(now, enough)
 	}
 	if !z.powered && z.tryAgain(now, capacity) {
@@ -140,12 +143,8 @@ func (z *zone) tryAgain(now sim.Time, capacity float64) bool {
 	if z.restart != never && now < z.restart {
 		return false
 	}
-	if z.avail > 0 && capacity > 0 {
-		z.restart = never
-		return true
-	}
 	z.restart = never
-	return false
+	return z.avail > 0 && capacity > 0
 }
 
 // collapse takes the busbar down: the sources give less than the nodes draw.
