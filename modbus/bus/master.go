@@ -65,7 +65,7 @@ func (g *Segment) AddMaster(c MasterConfig, r Receiver) *Master {
 	}
 	now := g.p.Now()
 	g.advance(now)
-	m := &Master{sender: g.newSender(c.Name), cfg: c, r: r, due: sim.Forever, buf: make([]rtu.Char, 0, maxStep), spare: make([]rtu.Char, 0, maxStep)}
+	m := &Master{sender: g.newSender(c.Name), cfg: c, r: r, due: sim.Forever, last: -sim.Second, buf: make([]rtu.Char, 0, maxStep), spare: make([]rtu.Char, 0, maxStep)}
 	m.master = m
 	m.scribe.init(m.sender)
 	m.ear = ear{g: g, u: uart{line: defaultLine, fed: now}, self: m.sender, to: m}
@@ -83,7 +83,7 @@ func (m *Master) Name() string { return m.name }
 func (m *Master) Send(line rtu.Line, b []byte) int {
 	g, now := m.g, m.g.p.Now()
 	g.advance(now)
-	n := min(len(b), m.Room())
+	n := min(len(b), max(0, m.cfg.Queue-m.queued()))
 	if m.closed || !valid(line) {
 		n = 0
 	}
@@ -95,7 +95,12 @@ func (m *Master) Send(line rtu.Line, b []byte) int {
 
 // Room is how many bytes Send takes now. It is the back pressure for a host
 // that writes faster than the wire: do not read more of it than this.
-func (m *Master) Room() int { return max(0, m.cfg.Queue-m.queued()) }
+func (m *Master) Room() int {
+	now := m.g.p.Now()
+	m.g.advance(now)
+	m.g.rearm(now)
+	return max(0, m.cfg.Queue-m.queued())
+}
 
 // Drained is when the last queued character will have ended, or the last one did.
 func (m *Master) Drained() sim.Time { return m.end() }
@@ -169,15 +174,38 @@ func (m *Master) heard(c rtu.Char, start sim.Time, from *sender) {
 			m.due = min(m.due, c.At)
 		}
 	default:
-		m.due = c.At
-		if from != nil {
-			m.due = max(m.due, from.end())
+		m.due = c.At // and while somebody talks there may be more
+		for _, s := range m.g.active {
+			if s != m.sender || m.g.cfg.Echo {
+				m.due = max(m.due, s.end())
+			}
 		}
 	}
 	if len(m.buf) >= maxStep {
 		m.due = c.At
 	}
 	m.due = max(m.due, c.At)
+}
+
+// wants is when the wire must be resolved at the latest for this master: when
+// the slice of what comes next is over, or its buffer full. What is in the
+// buffer has its own timer.
+func (m *Master) wants() sim.Time {
+	at, first := sim.Forever, sim.Forever
+	for _, s := range m.g.active {
+		r, _, end, ok := s.next()
+		if !ok || s == m.sender && !m.g.cfg.Echo {
+			continue
+		}
+		first = min(first, end)
+		if k := r.done + max(1, maxStep-len(m.buf)); k <= r.n {
+			at = min(at, r.at(k))
+		}
+	}
+	if m.cfg.Slice > 0 && len(m.buf) == 0 && first != sim.Forever {
+		at = min(at, first+m.cfg.Slice)
+	}
+	return at
 }
 
 func (m *Master) rearm(now sim.Time) {

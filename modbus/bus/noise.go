@@ -49,7 +49,7 @@ func (n *noise) HandleEvent(now sim.Time, _ uint32, _ uint64) {
 	k := min(max(1, int(part/n.line.CharTime())), len(b))
 	n.put(now, n.line, b[:k])
 	next := n.end()
-	if next >= stop && f.Burst < f.Every {
+	if stop-next < n.line.CharTime() && f.Burst < f.Every { // no room for another one
 		// Not at regular times, or it might miss every reply.
 		next = max(next, n.burst+f.Every/2+sim.Time(f.rand.Int64N(int64(f.Every))))
 		n.burst = next

@@ -59,7 +59,7 @@ type scribe struct {
 	handle func(*rtu.Frame)
 	line   rtu.Line
 	at     [held]sim.Time // begin of each character
-	end    sim.Time       // of the last
+	to     [held]sim.Time // end of each
 	b      [held]byte
 	err    [held]rtu.LineError
 	hit    [held]bool
@@ -107,7 +107,7 @@ func (c *scribe) char(w *wireChar) {
 		return
 	}
 	i := c.n
-	c.at[i], c.end, c.hit[i], c.b[i], c.err[i] = w.start, w.end, w.hit, w.b, 0
+	c.at[i], c.to[i], c.hit[i], c.b[i], c.err[i] = w.start, w.end, w.hit, w.b, 0
 	switch {
 	case w.hit:
 		c.err[i] = rtu.FramingError
@@ -128,7 +128,7 @@ func (c *scribe) char(w *wireChar) {
 		}
 	}
 	if c.framer != nil && c.n-c.fed == len(c.batch) {
-		c.feed(c.end)
+		c.feed(0)
 	}
 }
 
@@ -153,15 +153,14 @@ func (c *scribe) partDone() {
 func (c *scribe) feed(now sim.Time) {
 	k := 0
 	for i := c.fed; i < c.n; i++ {
-		end := c.end
-		if i+1 < c.n {
-			end = c.at[i] + bitAt(0, c.line.Baud, c.line.Bits())
-		}
-		c.batch[k] = rtu.Char{At: end, Byte: c.b[i], Err: c.err[i]}
+		c.batch[k] = rtu.Char{At: c.to[i], Byte: c.b[i], Err: c.err[i]}
 		k++
 	}
 	c.fed = c.n
-	c.framer.Feed(max(now, c.end), c.batch[:k], c.handle)
+	if k > 0 {
+		now = max(now, c.batch[k-1].At)
+	}
+	c.framer.Feed(now, c.batch[:k], c.handle)
 }
 
 // cut takes what the framer cut from a master's characters.
@@ -192,15 +191,22 @@ func (c *scribe) deadline() (sim.Time, bool) {
 	if c.n == 0 {
 		return 0, false
 	}
-	return c.end + c.line.T35(), true
+	return c.to[c.n-1] + c.line.T35(), true
 }
 
 // close ends what there is, whole or not.
 func (c *scribe) close() {
 	c.part = [3]int{}
 	if c.framer != nil {
-		c.feed(c.end)
-		c.framer.Feed(c.end+c.line.T35()+c.s.tolerance(), nil, c.handle)
+		c.feed(0)
+		for c.n > 0 { // a pause ends it, and what that leaves
+			n := c.n
+			c.feed(c.to[n-1] + c.line.T35() + c.s.tolerance())
+			if c.n == n {
+				c.give(n, rtu.Noise, c.judge(n))
+				c.framer.Reset()
+			}
+		}
 		return
 	}
 	if c.n > 0 {
@@ -234,11 +240,8 @@ func (c *scribe) give(n int, kind rtu.FrameKind, bad rtu.Bad) {
 		return
 	}
 	f := &c.frame
-	*f = Frame{Kind: kind, Bad: bad, Start: c.at[0], End: c.end, Line: c.line, Station: c.s.name, Master: c.s.master != nil,
+	*f = Frame{Kind: kind, Bad: bad, Start: c.at[0], End: c.to[n-1], Line: c.line, Station: c.s.name, Master: c.s.master != nil,
 		Bytes: c.b[:n], Errs: c.err[:n], Lost: c.lost}
-	if n < c.n {
-		f.End = c.at[n-1] + bitAt(0, c.line.Baud, c.line.Bits())
-	}
 	for _, h := range c.hit[:n] {
 		f.Collided = f.Collided || h && c.s.noise == nil
 	}
@@ -247,6 +250,7 @@ func (c *scribe) give(n int, kind rtu.FrameKind, bad rtu.Bad) {
 		w.o.Frame(f)
 	}
 	copy(c.at[:], c.at[n:c.n])
+	copy(c.to[:], c.to[n:c.n])
 	copy(c.b[:], c.b[n:c.n])
 	copy(c.err[:], c.err[n:c.n])
 	copy(c.hit[:], c.hit[n:c.n])

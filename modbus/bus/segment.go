@@ -150,10 +150,11 @@ func (g *Segment) rearm(now sim.Time) {
 		if t, ok := m.ear.u.due(); ok && t <= open {
 			at = min(at, t)
 		}
+		at = min(at, m.wants())
 		m.rearm(now)
 	}
 	for _, r := range g.groups {
-		if t, ok := r.framer.Deadline(); ok && t <= open {
+		if t, ok := r.framer.Deadline(); ok && t <= open && r.ear.u.state == idle {
 			at = min(at, t)
 		}
 	}

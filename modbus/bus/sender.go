@@ -128,10 +128,7 @@ func (s *sender) end() sim.Time {
 // but not more than a number of characters.
 func (s *sender) step() sim.Time {
 	r := &s.runs[s.head]
-	if left := r.n - r.done; left < maxStep || s.head < len(s.runs)-1 {
-		return r.at(r.n)
-	}
-	return r.at(r.done + maxStep)
+	return r.at(min(r.n, r.done+maxStep))
 }
 
 // maxStep bounds the characters between two events of a talker.

@@ -44,6 +44,14 @@ func (u *uart) due() (sim.Time, bool) {
 	return bitAt(u.start, u.line.Baud, u.bits()), u.state == inChar
 }
 
+// since is from when on the listener is in a character; Forever: it is not.
+func (u *uart) since() sim.Time {
+	if u.state == idle {
+		return sim.Forever
+	}
+	return u.start
+}
+
 // feed tells the level of the wire up to a time. It returns a character that
 // was completed by it, at most one: a run is never longer than a bit of the
 // sender unless it is at mark, where no character begins.

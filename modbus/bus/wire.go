@@ -44,13 +44,17 @@ func (g *Segment) advance(now sim.Time) {
 	}
 	for _, r := range g.groups {
 		r.ear.settle(quiet)
-		r.feed(quiet)
+		r.feed(min(quiet, r.ear.u.since()))
 	}
 	for _, m := range g.masters {
 		m.ear.settle(quiet)
 	}
 	for _, s := range g.senders {
-		s.scribe.settle(quiet)
+		until := now // whoever else talks
+		if _, start, _, ok := s.next(); ok {
+			until = min(now, start)
+		}
+		s.scribe.settle(until)
 	}
 }
 
