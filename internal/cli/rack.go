@@ -26,7 +26,7 @@ const rackForms = `one of
   cnuas rack fault SEGMENT noise|bit-errors|drop|stray|late|wrong-crc|silent [--share 1%] [--delay 100ms] [--burst 2ms] [--every 50ms] [--slave SHELF/SLOT] [--for 10s]
   cnuas rack clear SEGMENT
   cnuas rack capture SEGMENT -w FILE|- [-c COUNT] [--duration 10s]
-  cnuas rack probe TTY [--baud 19200,115200] [--parity even] [--stop 1] [--address 1-255] [--register 0] [--count 8] [--timeout 100ms] [--echo] [--json]`
+  cnuas rack probe TTY [--baud 19200,115200] [--parity even] [--stop 1] [--address 144-149 | --all] [--register 79 --count 4] [--timeout 70ms] [--echo] [--json]`
 
 // rackFlags are the options of all rack commands; which go with which is
 // checked when the action is known.

@@ -18,8 +18,8 @@ func TestAddressList(t *testing.T) {
 }
 
 func TestProbePlan(t *testing.T) {
-	baud, parity, addr, stop, reg, count, timeout, echo := "9600,115200", "none,even", "7", 1, 79, 4, time.Second, false
-	o := probeFlags{&baud, &parity, &addr, &stop, &reg, &count, &timeout, &echo}
+	baud, parity, addr, stop, reg, count, timeout, echo, all := "9600,115200", "none,even", "7", 1, 79, 4, time.Second, true, false
+	o := probeFlags{&baud, &parity, &addr, &stop, &reg, &count, &timeout, &echo, &all}
 	p, err := o.plan()
 	if err != nil {
 		t.Fatal(err)

@@ -57,6 +57,11 @@ func (d *Daemon) segmentStatus(i int, c bus.Counters, faults []bus.Fault) status
 		Name: x.Name, Line: x.Line.String(), TTY: d.rack.TTY(x.Name), Socket: d.rack.Socket(x.Name),
 		TurnaroundMS: ms(x.Turnaround), Echo: x.Echo, Counters: map[string]uint64{}, Faults: []string{},
 	}
+	for _, c := range d.rack.Clients(x.Name) {
+		s.Clients = append(s.Clients, status.RackClient{
+			Name: c.Name, Open: c.Open, Line: c.Line, Opened: c.Opened, TxBytes: c.TxBytes, RxBytes: c.RxBytes, Overruns: c.Overruns, Errors: c.Errors,
+		})
+	}
 	for j := range spec.Shelves {
 		if spec.Shelves[j].Segment == i {
 			s.Slaves += len(spec.Shelves[j].Devices())

@@ -99,7 +99,7 @@ func (r *Rack) fill(s *topology.RackShelf) error {
 	slots := map[int]*module{}
 	for _, x := range s.Devices() {
 		m := &module{dev: r.plant.Device(s.Name, x.Name)}
-		st, err := g.addSlave(m.dev.Name(), s.Line, rtu.NewSlave(x.Address, board{m.dev, m}, rtu.Options{}))
+		st, err := g.addSlave(m.dev.Name(), s.Line, rtu.NewSlave(x.Address, board{m.dev, m}, s.Functions))
 		if err != nil {
 			return err
 		}

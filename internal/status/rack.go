@@ -26,6 +26,19 @@ type RackSegment struct {
 	Slaves       int               `json:"slaves"`
 	Counters     map[string]uint64 `json:"counters"` // only those above zero
 	Faults       []string          `json:"faults"`   // injected and still active
+	Clients      []RackClient      `json:"clients"`  // the terminal, and connections of the socket
+}
+
+// RackClient is a program on a segment, or a terminal that waits for one.
+type RackClient struct {
+	Name     string `json:"name"`     // "tty", "socket1"
+	Open     bool   `json:"open"`     // a program has it open
+	Line     string `json:"line"`     // as the program has set it
+	Opened   uint64 `json:"opened"`   // how often
+	TxBytes  uint64 `json:"tx_bytes"` // from the program to the wire
+	RxBytes  uint64 `json:"rx_bytes"`
+	Overruns uint64 `json:"overruns"` // bytes that the program did not read in time
+	Errors   uint64 `json:"errors"`   // characters with parity or framing errors
 }
 
 // RackShelf is a shelf. What it is not is zero: only a PSU shelf has AC, only a
@@ -107,9 +120,9 @@ func RackExtent(shelves, slaves, segments int) string {
 // Print writes the rack for a terminal.
 func (r *Rack) Print(w io.Writer) {
 	t := table(w)
-	fmt.Fprintln(t, "SEGMENT\tLINE\tSLAVES\tTTY\tCOUNTERS")
+	fmt.Fprintln(t, "SEGMENT\tLINE\tSLAVES\tTTY\tCLIENTS\tCOUNTERS")
 	for _, s := range r.Segments {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", s.Name, s.Line, s.Slaves, s.TTY, reasons(s.Counters))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", s.Name, s.Line, s.Slaves, s.TTY, s.clients(), reasons(s.Counters))
 	}
 	t.Flush()
 	fmt.Fprintln(w)
@@ -154,6 +167,20 @@ func (r *Rack) printLoads(w io.Writer) {
 	}
 	t.Flush()
 	fmt.Fprintln(w)
+}
+
+// clients are those that have the segment open now.
+func (s *RackSegment) clients() string {
+	var l []string
+	for _, c := range s.Clients {
+		if c.Open {
+			l = append(l, c.Name+" at "+c.Line)
+		}
+	}
+	if len(l) == 0 {
+		return "-"
+	}
+	return strings.Join(l, ", ")
 }
 
 // addresses lists those of the slaves: "144-149, 32".

@@ -8,7 +8,8 @@ import (
 func rackSample() *Rack {
 	full, half := 1.0, 0.5
 	return &Rack{
-		Segments: []RackSegment{{Name: "bus0", Line: "19200 8E1", TTY: "/dev/pts/7", Slaves: 4, Counters: map[string]uint64{"requests": 7, "replies": 6, "lost": 0}, Faults: []string{"late, by 200ms"}}},
+		Segments: []RackSegment{{Name: "bus0", Line: "19200 8E1", TTY: "/dev/pts/7", Slaves: 4, Counters: map[string]uint64{"requests": 7, "replies": 6, "lost": 0}, Faults: []string{"late, by 200ms"},
+			Clients: []RackClient{{Name: "tty", Line: "19200 8N1"}, {Name: "socket1", Open: true, Line: "19200 8E1"}}}},
 		Shelves: []RackShelf{
 			{Name: "shelf1", Kind: "hpr-psu", Segment: "bus0", Line: "19200 8E1", Feeds: []string{"h1", "h2"}, State: "on", InputW: 939, OutputW: 800, BusbarV: 50.49,
 				Slaves: []RackDevice{{Name: "shelf1/psu1", Address: 144}, {Name: "shelf1/psu2", Address: 145}, {Name: "shelf1/pmm", Address: 32}}},
@@ -28,7 +29,7 @@ func TestPrintRack(t *testing.T) {
 		want  []string
 	}{
 		{"rack status", func(b *strings.Builder) { rackSample().Print(b) }, []string{
-			"bus0     19200 8E1  4       /dev/pts/7  replies=6,requests=7\n",
+			"bus0     19200 8E1  4       /dev/pts/7  socket1 at 19200 8E1  replies=6,requests=7\n",
 			"shelf1  hpr-psu  bus0     19200 8E1   144-145, 32  feeds h1, h2   on           939   800    50.49     -\n",
 			"bbu1    hpr-bbu  bus0     115200 8E1  48           backs shelf1   discharging  -     12     -         50%, 100 s left\n",
 			"feeds 5 nodes", "100%\n",

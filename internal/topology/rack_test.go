@@ -156,6 +156,19 @@ backs = ""
 	}
 }
 
+// What devices serve beyond what real ones do.
+func TestRackFunctions(t *testing.T) {
+	s := mustParse(t, "[[rack.shelf]]\nkind = 'rpu'\nfunctions = [0x16, 0x0C]\n[[rack.shelf]]\nkind = 'orv3-psu'\nfunctions = 'all'\n[[rack.shelf]]\nkind = 'orv3-bbu'\n")
+	for i, want := range []rtu.Options{{MaskWrite: true, Events: true}, {MaskWrite: true, ReadWrite: true, Diagnostics: true, Events: true, ServerID: true, DeviceID: true}, {}} {
+		if o := s.Rack.Shelves[i].Functions; o != want {
+			t.Errorf("shelf %d serves %+v", i+1, o)
+		}
+	}
+	if _, ps := Parse("x.toml", []byte("[[rack.shelf]]\nkind = 'rpu'\nfunctions = 'every'\n")); len(ps) != 1 || ps[0].Line != 3 {
+		t.Error(ps)
+	}
+}
+
 // A BMC and the nodes share the management network.
 func TestRackManagement(t *testing.T) {
 	s := mustParse(t, `

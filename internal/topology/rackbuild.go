@@ -113,7 +113,7 @@ func (b *rackBuilder) segmentNames() (l []string) {
 func (b *rackBuilder) addShelves() {
 	for i, f := range b.f.shelves {
 		s := &buildShelf{fileShelf: f, key: f.key, index: i, kind: shelfKindOf(f.kind.v)}
-		out := RackShelf{Name: f.name.get("shelf" + strconv.Itoa(i+1)), Kind: f.kind.v, Backs: -1}
+		out := RackShelf{Name: f.name.get("shelf" + strconv.Itoa(i+1)), Kind: f.kind.v, Functions: f.functions, Backs: -1}
 		if o := b.shelf(out.Name); o >= 0 {
 			b.r.errorf(f.key, "choose another name", "the shelf %q is there twice, first in line %d", out.Name, b.r.lines.of(b.shelves[o].key))
 		}

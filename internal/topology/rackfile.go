@@ -50,6 +50,7 @@ type fileShelf struct {
 	feeds      []attr[string]
 	hasFeeds   bool
 	backs      attr[string]
+	functions  rtu.Options
 }
 
 type fileBMC struct {
@@ -135,6 +136,7 @@ func (t *table) shelf() *fileShelf {
 	}
 	s.addresses, _ = list(t, "address", "an address of 1 to 255, or a list of one for each slot", "use 1 to 255; 0 is the broadcast address", busAddress)
 	s.pmm = t.pmm()
+	s.functions = t.functions()
 	s.feeds, s.hasFeeds = list(t, "feeds", `a list such as ["h1", "h2"]`, `write it as ["h1", "h2"]`, same[string])
 	t.done()
 	return s
@@ -182,6 +184,33 @@ func (t *table) pmm() attr[int64] {
 		return a
 	}
 	return get(t, "pmm", "true, false or an address", remedy, busAddress)
+}
+
+// functions reads "all", or a list of function codes.
+func (t *table) functions() (o rtu.Options) {
+	const form, remedy = `"all" or a list of function codes`, "use 0x08, 0x0B, 0x11, 0x16, 0x17, 0x2B, or \"all\"; 0x03, 0x06, 0x10 and 0x14 are always served"
+	if s, ok := t.m["functions"].(string); ok {
+		a := get(t, "functions", form, remedy, func(s string) (string, error) {
+			if s != "all" {
+				return s, fmt.Errorf("%q is not \"all\"", s)
+			}
+			return s, nil
+		})
+		if s == a.v {
+			o = rtu.AllOptions()
+			o.Bits = false // no device of a shelf has coils
+		}
+		return o
+	}
+	set := map[int64]*bool{0x08: &o.Diagnostics, 0x0B: &o.Events, 0x0C: &o.Events, 0x11: &o.ServerID, 0x16: &o.MaskWrite, 0x17: &o.ReadWrite, 0x2B: &o.DeviceID}
+	list(t, "functions", form, remedy, func(v int64) (int64, error) {
+		if set[v] == nil {
+			return 0, fmt.Errorf("function code %#02x is none that a device of a shelf can serve in addition", v)
+		}
+		*set[v] = true
+		return v, nil
+	})
+	return o
 }
 
 func (t *table) bmc() *fileBMC {

@@ -34,7 +34,10 @@ type RackShelf struct {
 	Slots   []RackSlot // by ascending Number
 	PMM     *RackSlot  `json:",omitempty"` // power management module; Number is 0
 	Feeds   []int      `json:",omitempty"` // PSU shelf: indexes into Spec.Nodes that draw from it
-	Backs   int        // BBU shelf: index into Rack.Shelves of the PSU shelf whose busbar it backs, or -1
+	// Functions are what its devices serve besides function codes 03, 06, 10h
+	// and 14h.
+	Functions rtu.Options `json:",omitzero"`
+	Backs     int         // BBU shelf: index into Rack.Shelves of the PSU shelf whose busbar it backs, or -1
 }
 
 // RackSlot is one device on the segment.
