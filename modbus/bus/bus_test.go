@@ -124,3 +124,18 @@ func TestExchange(t *testing.T) {
 		}
 	}
 }
+
+// A slave's counters are of what it heard: not of its own replies.
+func TestSlaveDoesNotHearItself(t *testing.T) {
+	r := newRig(Config{}, at19200, 5, 6)
+	for i, b := range [][]byte{read(5, 3, 2), read(6, 3, 2), read(5, 3, 2)} {
+		r.e.RunUntil(sim.Time(i) * 100 * sim.Millisecond)
+		r.m.Send(at19200, b)
+	}
+	r.e.RunUntil(sim.Second)
+	for i, want := range []uint16{4, 5} { // three requests, and the replies of the other
+		if c := r.stations[i].Slave().Counters(); c.Messages != want || c.CRCErrors != 0 {
+			t.Errorf("%s: %+v, want %d messages", r.stations[i].Name(), c, want)
+		}
+	}
+}

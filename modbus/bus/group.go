@@ -78,6 +78,7 @@ func (r *group) frame(f *rtu.Frame) {
 		case !t.plugged:
 		case f.Kind == rtu.Request:
 			t.request(f, sure)
+		case r.talker == t.sender: // its receiver is off while it sends
 		default:
 			t.slave.Note(f)
 		}
