@@ -85,6 +85,7 @@ func TestBadArguments(t *testing.T) {
 		{"fault mute h1:ib0 loud", exitUsage, "is not understood"},
 		{"fault clear", exitFailed, "no fabric is up"},
 		{"up two-hosts --sm none", exitUsage, "has no InfiniBand port"},
+		{"up rack --vm", exitFailed, "would be inside of the lab VM"},
 		{"export", exitUsage, "name one topology file"},
 		{"export two-hosts", exitFailed, "has no InfiniBand part"},
 		{"show", exitUsage, "name at least one port"},
