@@ -15,7 +15,9 @@ type group struct {
 	stations []*Station // in order of creation
 	batch    []rtu.Char // heard and not yet in the framer, all of one talker
 	talker   *sender
-	waiting  int // stations whose reply waits for its time
+	began    [2 * maxStep]sim.Time // when the last characters began
+	chars    int                   // heard so far: the last is began[(chars-1)%len]
+	waiting  int                   // stations whose reply waits for its time
 	handle   func(*rtu.Frame)
 	crc      uint64 // frames with a wrong CRC or with character errors
 }
@@ -41,6 +43,8 @@ func (r *group) heard(c rtu.Char, start sim.Time, from *sender) {
 		r.framer.SetTolerance(from.tolerance())
 	}
 	r.batch = append(r.batch, c)
+	r.began[r.chars%len(r.began)] = start
+	r.chars++
 	if r.waiting > 0 {
 		for _, t := range r.stations {
 			t.unsure(start, from)
@@ -65,14 +69,7 @@ func (r *group) frame(f *rtu.Frame) {
 	if f.Kind == rtu.Noise {
 		r.crc++
 	}
-	silent := f.End + r.ear.u.line.T35()
-	sure := true // nothing that was heard already follows too soon
-	for i := range r.batch {
-		if c := &r.batch[i]; c.At > f.End && c.At-r.ear.u.line.CharTime() < silent {
-			sure = false
-			break
-		}
-	}
+	sure := !r.followed(f.End)
 	for _, t := range r.stations {
 		switch {
 		case !t.plugged:
@@ -83,4 +80,20 @@ func (r *group) frame(f *rtu.Frame) {
 			t.slave.Note(f)
 		}
 	}
+}
+
+// followed tells whether a character that was heard already began within t3.5
+// after a frame.
+func (r *group) followed(end sim.Time) bool {
+	silent := end + r.ear.u.line.T35()
+	for i := r.chars - 1; i >= 0 && i >= r.chars-len(r.began); i-- {
+		at := r.began[i%len(r.began)]
+		if at < end {
+			return false
+		}
+		if at < silent {
+			return true
+		}
+	}
+	return false
 }
