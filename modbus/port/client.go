@@ -50,7 +50,7 @@ const (
 )
 
 // Do sends a request ADU, made by one of rtu's Append functions, and returns
-// the data of the reply, as rtu.ParseReply does, valid until the next call. A
+// the data of the reply, as rtu.ParseReply does. A
 // broadcast returns nothing after its turnaround delay. Errors are an
 // *ExceptionError, ErrTimeout, ErrHangup, ErrNoise or
 // those of rtu.ParseReply.
@@ -151,31 +151,47 @@ func (c *Client) reply(req []byte, deadline time.Time) ([]byte, error) {
 			b = c.buf[:copy(c.buf[:], b[echo:])]
 			echo = 0
 		}
-		for len(b) > 0 {
-			l, ok := rtu.ReplyLen(b)
-			if !ok && l > 0 || ok && len(b) < l {
-				break // more must come
-			}
-			if !ok {
-				l = len(b)
-			}
-			data, ex, err := rtu.ParseReply(req, b)
-			if err == nil && ex != rtu.OK {
-				return nil, &ExceptionError{Address: req[0], Function: req[1], Code: ex}
-			}
-			if err == nil {
-				return data, nil
-			}
+		data, skip, err := scan(req, b)
+		switch {
+		case err == nil && data != nil:
+			return data, nil
+		case errors.Is(err, rtu.ErrCRC) || errors.As(err, new(*ExceptionError)):
+			return nil, err
+		case err != nil:
 			bad = err
-			if errors.Is(err, rtu.ErrCRC) {
-				return nil, err
-			}
-			b = c.buf[:copy(c.buf[:], b[l:])]
 		}
+		b = c.buf[:copy(c.buf[:], b[skip:])]
 		if len(b) == len(c.buf) {
 			return nil, fmt.Errorf("%w: %d bytes and no reply in them", ErrNoise, len(b))
 		}
 	}
+}
+
+// scan looks for the reply to req in what has come. It returns its data, not
+// nil; or an error and how many bytes are those of somebody else; or neither:
+// more must come.
+func scan(req, b []byte) (data []byte, skip int, err error) {
+	for skip < len(b) {
+		n, ok := rtu.ReplyLen(b[skip:])
+		if !ok && n > 0 || ok && len(b)-skip < n {
+			break
+		}
+		if !ok {
+			n = len(b) - skip // nothing tells where it ends
+		}
+		data, ex, e := rtu.ParseReply(req, b[skip:])
+		switch {
+		case e == nil && ex != rtu.OK:
+			return nil, skip, &ExceptionError{Address: req[0], Function: req[1], Code: ex}
+		case e == nil:
+			return append([]byte{}, data...), skip, nil
+		case errors.Is(e, rtu.ErrCRC):
+			return nil, skip, e
+		}
+		err = e
+		skip += n
+	}
+	return nil, skip, err
 }
 
 // ReadRegisters reads n holding registers, 1 to 125, from reg on.
