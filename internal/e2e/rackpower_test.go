@@ -17,9 +17,10 @@ import (
 // TestRackPowerFollowsTraffic: bursts of ib_write_bw between two nodes of a shelf
 // are a saw-tooth in the output power of its power supplies, which a stock
 // client sees that reads twice a second. The bursts are those of a program that
-// is stopped and continued: it is known when they begin and end.
+// is stopped and continued: it is known when they begin and end. The links are
+// slow, so that a program at nice 19 fills them whatever else this machine does.
 func TestRackPowerFollowsTraffic(t *testing.T) {
-	l := upRack(t, "e2e-rackp", "[[rack.shelf]]\nkind = \"hpr-psu\"\n"+nodes("cp", 2))
+	l := upRack(t, "e2e-rackp", "[defaults]\nlink = { rate = \"1Gbps\" }\n[[rack.shelf]]\nkind = \"hpr-psu\"\n"+nodes("cp", 2))
 	s := &sampler{}
 	// Register 82, PSU_Output_Power, in eighths of a watt. Line by line: mbpoll
 	// buffers what it prints into a pipe.
@@ -57,11 +58,14 @@ func TestRackPowerFollowsTraffic(t *testing.T) {
 	syscall.Kill(client, syscall.SIGKILL)
 
 	readings, bad := s.samples()
+	// Traffic is sampled, and the rack takes the samples, ten times a second: what
+	// a reading shows is up to that old, twice.
+	const age = 200 * time.Millisecond
 	var x, y []float64
 	for _, v := range readings {
 		on := -1.0
 		for _, c := range pattern {
-			if v.at.After(c.at) && v.at.Before(end) {
+			if v.at.After(c.at.Add(age)) && v.at.Before(end) {
 				on = c.on
 			}
 		}
@@ -69,16 +73,14 @@ func TestRackPowerFollowsTraffic(t *testing.T) {
 			x, y = append(x, on), append(y, v.v/8)
 		}
 	}
-	// Two cores carry 10 Gb/s beside it: now and then mbpoll's timeout of 0.4 s is
-	// a question of who gets the processor.
+	// Now and then mbpoll's timeout of 0.4 s is a question of who gets the processor.
 	if span := (2*bursts + 1) * long; len(y) < int(1.5*span.Seconds()) || len(bad) > len(y)/10 {
 		t.Fatalf("%d readings and %d failures in %v: %q", len(y), len(bad), span, bad)
 	}
 	idle, busy := means(x, y)
 	r := pearson(x, y)
 	t.Logf("%d readings, %d failures: %.0f W idle, %.0f W in bursts, correlation %.3f", len(y), len(bad), idle, busy, r)
-	// What a reading shows is up to 0.3 s old, and each burst has two ends.
-	if !(r > 0.75) {
+	if !(r > 0.85) {
 		t.Errorf("power and traffic correlate by %.3f only:\n%v\n%v", r, x, y)
 	}
 	if math.Abs(idle-800.0/6) > 30 || busy < idle+40 {
@@ -97,7 +99,7 @@ func (l *lab) writer(server, client, addr string) int {
 	l.start(client, append([]string{"sh", "-c", `echo $$ > "$0"; exec "$@"`, file}, append(bw, addr)...)...)
 	before := port(l.t, l.status(), client+":eth0").TxBytes
 	eventually(l.t, 20*time.Second, "ib_write_bw writes", func() bool {
-		return port(l.t, l.status(), client+":eth0").TxBytes > before+100e6
+		return port(l.t, l.status(), client+":eth0").TxBytes > before+20e6
 	})
 	b, err := os.ReadFile(file)
 	if err != nil {
