@@ -101,13 +101,15 @@ func (o *ProbeOptions) spots() []spot {
 		}
 	}
 	there := expected(kinds)
+	// A device that is asked for may have been set to another line than its map's.
+	anyLine := len(o.Lines) > 0 || len(o.Addresses) > 0 || o.All
 	var l []spot
 	for _, line := range lines {
 		for a := 1; a <= 255; a++ {
 			addr := uint8(a)
 			s := spot{line: line, addr: addr}
 			for _, k := range there[a] {
-				if len(o.Lines) > 0 || k.Map.Line == line {
+				if anyLine || k.Map.Line == line {
 					s.kinds = append(s.kinds, k)
 				}
 			}
