@@ -88,11 +88,10 @@ func TestReplyLatency(t *testing.T) {
 	}{{10, slow, 1}, {20, fast, 1}, {20, fast, 20}} {
 		l := latencies(t, r, "bus0", c.addr, c.line, c.words, 100)
 		t.Logf("%v, %d words: p50 %v, p90 %v, max %v over the wire time", c.line, c.words, l[50], l[90], l[99])
-		if l[0] < 0 {
-			t.Errorf("%v, %d words: a reply came %v before it was on the wire", c.line, c.words, -l[0])
-		}
-		if l[50] >= 3*time.Millisecond {
-			t.Errorf("%v, %d words: median %v over the wire time, want below 3 ms", c.line, c.words, l[50])
+		// A request that meets a loop without a core is stamped with the time of
+		// what the loop has not done yet, so single figures can be negative.
+		if l[50] < 0 || l[50] >= 3*time.Millisecond {
+			t.Errorf("%v, %d words: median %v over the wire time, want 0 to 3 ms", c.line, c.words, l[50])
 		}
 	}
 }

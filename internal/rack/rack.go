@@ -113,7 +113,7 @@ func (r *Rack) Run(ctx context.Context) error {
 	err := r.loop.Run()
 	cancel()
 	w.Wait()
-	if err != nil {
+	if err != nil && !errors.Is(err, realtime.ErrClosed) { // stopped before it had begun
 		return fmt.Errorf("rack: %w", err)
 	}
 	return nil

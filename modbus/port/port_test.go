@@ -94,7 +94,7 @@ func client(t *testing.T, f *far) *Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	return &Client{Port: p, Timeout: 50 * time.Millisecond}
+	return &Client{Port: p, Timeout: 500 * time.Millisecond}
 }
 
 // registers is a device whose register n holds n.
