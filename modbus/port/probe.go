@@ -12,7 +12,8 @@ import (
 )
 
 // ProbeOptions say where to look. The zero value looks for each kind of device
-// where masters look for it: at the line and the addresses of its register map.
+// at the addresses of its register map, at every rate that maps have with its
+// parity.
 type ProbeOptions struct {
 	Lines     []rtu.Line    // these instead, for every kind
 	Addresses []uint8       // these only, at each line
@@ -109,7 +110,9 @@ func (o *ProbeOptions) spots() []spot {
 			addr := uint8(a)
 			s := spot{line: line, addr: addr}
 			for _, k := range there[a] {
-				if anyLine || k.Map.Line == line {
+				// Devices are set to other rates than their map's, but seldom to
+				// another parity.
+				if anyLine || k.Map.Line.Parity == line.Parity && k.Map.Line.Stop == line.Stop {
 					s.kinds = append(s.kinds, k)
 				}
 			}

@@ -28,9 +28,9 @@ func TestSpots(t *testing.T) {
 		most      int
 		with, not []where
 	}{
-		{"where masters look", ProbeOptions{}, 100, 250,
-			[]where{{line, 144, "hpr-psu"}, {line, 255, "hpr-psu"}, {slow, 200, "orv3-psu"}, {line, 54, "hpr-cbu"}, {line, 54, "hpr-bbu"}, {plain, 12, "rpu"}, {plain, 14, "valve"}},
-			[]where{{slow, 144, "hpr-psu"}, {slow, 144, ""}, {line, 1, ""}}},
+		{"where masters look", ProbeOptions{}, 200, 450,
+			[]where{{line, 144, "hpr-psu"}, {slow, 144, "hpr-psu"}, {line, 255, "hpr-psu"}, {slow, 200, "orv3-psu"}, {line, 54, "hpr-cbu"}, {line, 54, "hpr-bbu"}, {plain, 12, "rpu"}, {plain, 14, "valve"}},
+			[]where{{slow, 144, ""}, {line, 1, ""}, {slow, 12, "rpu"}, {plain, 144, "hpr-psu"}}},
 		{"another line", ProbeOptions{Lines: []rtu.Line{slow}}, 100, 250,
 			[]where{{slow, 144, "hpr-psu"}, {slow, 12, "rpu"}, {slow, 255, "hpr-psu"}}, []where{{line, 144, "hpr-psu"}, {slow, 1, ""}}},
 		{"all", ProbeOptions{Lines: []rtu.Line{slow}, All: true}, 255 - 1, 255,
