@@ -20,3 +20,5 @@ require (
 )
 
 require github.com/goburrow/serial v0.1.0
+
+require golang.org/x/crypto v0.59.0

@@ -71,9 +71,10 @@ var layers = map[string]int{
 	"internal/launch":     6,
 	"internal/vm":         6,
 	"internal/rdma":       6,
-	"internal/daemon":     7,
-	"internal/cli":        8,
-	"cmd/cnuas":           9,
+	"modbus/bmc":          7, // above internal/vm, whose packages and processes it uses
+	"internal/daemon":     8,
+	"internal/cli":        9,
+	"cmd/cnuas":           10,
 }
 
 // wrapped are modules that only one package of ours may import.

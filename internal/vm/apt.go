@@ -16,8 +16,9 @@ import (
 // system has is neither used up nor changed. The system's apt configuration,
 // with its proxies, is in force.
 type apt struct {
-	dir string // private, below the cache
-	log io.Writer
+	dir  string // private, below the cache
+	log  io.Writer
+	arch string // of the packages
 
 	get, cache string // programs
 }
@@ -27,7 +28,7 @@ var keyrings = []string{"/usr/share/keyrings/debian-archive-keyring.pgp", "/usr/
 
 // newApt makes the private directories in dir.
 func newApt(dir string, log io.Writer) (*apt, error) {
-	a := &apt{dir: dir, log: log}
+	a := &apt{dir: dir, log: log, arch: "amd64"}
 	var err error
 	if a.get, err = tool("apt-get", "apt"); err == nil {
 		a.cache, err = tool("apt-cache", "apt")
@@ -60,7 +61,8 @@ func (a *apt) options(sources bool) []string {
 		l = append(l,
 			"-o", "Dir::Etc::sourcelist="+filepath.Join(a.dir, "sources.list"), "-o", "Dir::Etc::sourceparts=-",
 			"-o", "Dir::Etc::preferences=/dev/null", "-o", "Dir::Etc::preferencesparts=-",
-			"-o", "Dir::State::status="+filepath.Join(a.dir, "status"))
+			"-o", "Dir::State::status="+filepath.Join(a.dir, "status"),
+			"-o", "APT::Architecture="+a.arch, "-o", "APT::Architectures="+a.arch)
 	}
 	return l
 }
@@ -68,56 +70,63 @@ func (a *apt) options(sources bool) []string {
 // targetFormat asks apt where its lists come from.
 const targetFormat = "$(REPO_URI)|$(CODENAME)|$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(ARCHITECTURE)"
 
-// mirror is the address of Debian's archive that the system uses.
-func (a *apt) mirror(ctx context.Context) (string, error) {
+// mirror is the address of Debian's archive that the system uses, and the
+// codename of the system's release.
+func (a *apt) mirror(ctx context.Context) (uri, suite string, err error) {
 	args := []string{"indextargets", "--format", targetFormat, "Created-By: Packages"}
 	out, err := runTool(ctx, "", a.get, args...)
 	if err == nil {
-		if m := debianMirror(string(out)); m != "" {
-			return m, nil
+		if m, suite := debianMirror(string(out)); m != "" {
+			return m, suite, nil
 		}
 	}
 	// A fresh machine has no lists yet, and apt knows by them what is Debian.
 	fmt.Fprintln(a.log, "apt has no lists: fetching those of this system's sources into the cache")
 	if _, err := runTool(ctx, "", a.get, append(a.options(false), "update")...); err != nil {
-		return "", err
+		return "", "", err
 	}
 	out, err = runTool(ctx, "", a.get, append(a.options(false), args...)...)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	if m := debianMirror(string(out)); m != "" {
-		return m, nil
+	if m, suite := debianMirror(string(out)); m != "" {
+		return m, suite, nil
 	}
-	return "", errors.New("apt has no source of Debian itself, and only that has the kernel; name a kernel that is here: --kernel / for this machine's own if it has rdma_rxe, or --kernel DIR for an unpacked one")
+	return "", "", errors.New("apt has no source of Debian itself, and only that has the kernel; name a kernel that is here: --kernel / for this machine's own if it has rdma_rxe, or --kernel DIR for an unpacked one")
 }
 
-// debianMirror picks the mirror from what apt answers in targetFormat.
-func debianMirror(out string) string {
+// debianMirror picks the mirror from what apt answers in targetFormat, and the
+// release without what stands behind its name, as in "bookworm-updates".
+func debianMirror(out string) (uri, suite string) {
 	for l := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSpace(l), "|")
 		if len(f) == 6 && f[0] != "" && f[2] == "Debian" && f[3] == "Debian" && f[4] == "main" {
-			return f[0]
+			suite, _, _ = strings.Cut(f[1], "-")
+			return f[0], suite
 		}
 	}
-	return ""
+	return "", ""
 }
 
-// use makes the named suites the only ones.
+// use makes the named suites the only ones; "" is the system's.
 func (a *apt) use(ctx context.Context, suites ...string) error {
-	m, err := a.mirror(ctx)
+	m, system, err := a.mirror(ctx)
 	if err != nil {
 		return err
 	}
-	opt := "[arch=amd64]"
+	opt := "[arch=" + a.arch + "]"
 	for _, k := range keyrings {
 		if _, err := os.Stat(k); err == nil {
-			opt = "[arch=amd64 signed-by=" + k + "]"
+			opt = "[arch=" + a.arch + " signed-by=" + k + "]"
 			break
 		}
 	}
 	text := ""
-	for _, s := range suites {
+	for i, s := range suites {
+		if s == "" {
+			s = system
+			suites[i] = s
+		}
 		text += fmt.Sprintf("deb %s %s %s main\n", opt, m, s)
 	}
 	if err := os.WriteFile(filepath.Join(a.dir, "sources.list"), []byte(text), 0o644); err != nil {

@@ -11,13 +11,13 @@ import (
 
 func TestDebianMirror(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "",
-		"http://x/sec|b|Debian|Debian-Security|main|amd64\nhttp://x/debian/|b|Debian|Debian|main|amd64\n": "http://x/debian/",
-		"http://u|noble|Ubuntu|Ubuntu|main|amd64\n":                                                       "",
-		"garbage\n|b|Debian|Debian|main|amd64":                                                            "",
+		"": " ",
+		"http://x/sec|b|Debian|Debian-Security|main|amd64\nhttp://x/debian/|b-updates|Debian|Debian|main|amd64\n": "http://x/debian/ b",
+		"http://u|noble|Ubuntu|Ubuntu|main|amd64\n":                                                               " ",
+		"garbage\n|b|Debian|Debian|main|amd64":                                                                    " ",
 	} {
-		if got := debianMirror(in); got != want {
-			t.Errorf("%q: %q", in, got)
+		if uri, suite := debianMirror(in); uri+" "+suite != want {
+			t.Errorf("%q: %q %q", in, uri, suite)
 		}
 	}
 }

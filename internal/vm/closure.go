@@ -97,7 +97,7 @@ func interpreter(path string) string {
 }
 
 // program copies a program and all that it needs.
-func (m *image) program(path, loader string) error {
+func (m *Image) program(path, loader string) error {
 	need, err := closure(path, loader)
 	if err != nil {
 		return err

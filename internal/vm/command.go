@@ -40,14 +40,14 @@ func runInto(ctx context.Context, stdout io.Writer, stdin *os.File, dir, path st
 	if stdin != nil {
 		c.Stdin = stdin
 	}
-	said := &tail{limit: 3000}
+	said := NewTail(3000)
 	var heard io.Writer = said
 	if stdout == nil {
 		stdout = io.Discard
 	} else {
 		stdout = io.MultiWriter(stdout, said)
 	}
-	p, err := start(c, stdout, heard)
+	p, err := StartProcess(c, stdout, heard)
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}

@@ -166,14 +166,14 @@ func prepare(tree, release string) error {
 	for _, l := range [][]string{early, earlyHost, late, lateSelf} {
 		names = append(names, l...)
 	}
-	order, _ := k.deps.closure(names...)
+	order, _ := k.deps.Closure(names...)
 	for _, name := range order {
 		from := filepath.Join(k.moduleDir(), k.deps.file[name])
 		base, _, packed := strings.Cut(from, ".ko.")
 		if !packed {
 			continue
 		}
-		b, err := k.deps.read(name)
+		b, err := k.deps.Read(name)
 		if err != nil {
 			return err
 		}

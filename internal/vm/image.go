@@ -12,28 +12,30 @@ import (
 	"github.com/cavaliergopher/cpio"
 )
 
-// image is an initramfs that is being written (Linux
+// Image is an initramfs that is being written (Linux
 // Documentation/driver-api/early-userspace/buffer-format.rst). It is not
 // compressed: it goes from memory to memory.
-type image struct {
+type Image struct {
 	w    *cpio.Writer
 	have map[string]bool // paths that are in it, without the leading slash
 }
 
-func newImage(w io.Writer) *image {
-	return &image{cpio.NewWriter(w), map[string]bool{}}
+// NewImage begins an initramfs; Close ends it.
+func NewImage(w io.Writer) *Image {
+	return &Image{cpio.NewWriter(w), map[string]bool{}}
 }
 
-func (m *image) close() error { return m.w.Close() }
+// Close writes the end.
+func (m *Image) Close() error { return m.w.Close() }
 
 // add writes one entry, and the directories above it, unless it is there. A
 // symbolic link is a file that holds its target.
-func (m *image) add(path string, mode cpio.FileMode, link string, data []byte) error {
+func (m *Image) add(path string, mode cpio.FileMode, link string, data []byte) error {
 	name := strings.TrimPrefix(filepath.Clean("/"+path), "/")
 	if name == "" || m.have[name] {
 		return nil
 	}
-	if err := m.dir(filepath.Dir(name)); err != nil {
+	if err := m.Dir(filepath.Dir(name)); err != nil {
 		return err
 	}
 	m.have[name] = true
@@ -47,24 +49,27 @@ func (m *image) add(path string, mode cpio.FileMode, link string, data []byte) e
 	return err
 }
 
-func (m *image) dir(path string) error {
+// Dir adds a directory, and those above it, as the others do.
+func (m *Image) Dir(path string) error {
 	if path == "." || path == "/" {
 		return nil
 	}
 	return m.add(path, cpio.TypeDir|0o755, "", nil)
 }
 
-func (m *image) file(path string, mode fs.FileMode, data []byte) error {
+// File adds a file.
+func (m *Image) File(path string, mode fs.FileMode, data []byte) error {
 	return m.add(path, cpio.TypeReg|cpio.FileMode(mode.Perm()), "", data)
 }
 
-func (m *image) symlink(path, target string) error {
+// Symlink adds a symbolic link.
+func (m *Image) Symlink(path, target string) error {
 	return m.add(path, cpio.TypeSymlink|0o777, target, nil)
 }
 
 // host copies a file of this machine to the same path, with the symbolic links
 // on the way to it, so that every path that leads to it here does there.
-func (m *image) host(path string) error {
+func (m *Image) host(path string) error {
 	parts := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	at, links := "/", 0
 	for len(parts) > 0 {
@@ -85,7 +90,7 @@ func (m *image) host(path string) error {
 		if err != nil {
 			return err
 		}
-		if err := m.symlink(next, to); err != nil {
+		if err := m.Symlink(next, to); err != nil {
 			return err
 		}
 		rest := strings.Split(strings.Trim(filepath.Clean(to), "/"), "/")
@@ -102,7 +107,7 @@ func (m *image) host(path string) error {
 	case err != nil:
 		return err
 	case st.IsDir():
-		return m.dir(at)
+		return m.Dir(at)
 	case !st.Mode().IsRegular():
 		return errors.New(at + " is no regular file")
 	}
@@ -110,5 +115,5 @@ func (m *image) host(path string) error {
 	if err != nil {
 		return err
 	}
-	return m.file(at, st.Mode(), b)
+	return m.File(at, st.Mode(), b)
 }

@@ -58,7 +58,7 @@ func TestImageKeepsPaths(t *testing.T) {
 	os.Symlink(filepath.Join(dir, "link/sub/file"), filepath.Join(dir, "name"))
 	os.Symlink("loop", filepath.Join(dir, "loop"))
 	var b bytes.Buffer
-	m := newImage(&b)
+	m := NewImage(&b)
 	for range 2 {
 		if err := m.host(filepath.Join(dir, "name")); err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestImageKeepsPaths(t *testing.T) {
 			t.Errorf("%s was added", bad)
 		}
 	}
-	if err := m.close(); err != nil {
+	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
 	got := entries(t, b.Bytes())
@@ -155,11 +155,11 @@ func TestAgentTakesItsLibrariesAlong(t *testing.T) {
 	}
 	for _, path := range []string{"", self} {
 		var b bytes.Buffer
-		m := newImage(&b)
+		m := NewImage(&b)
 		if err := m.agent(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.close(); err != nil {
+		if err := m.Close(); err != nil {
 			t.Fatal(err)
 		}
 		libc := false

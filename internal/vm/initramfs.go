@@ -28,7 +28,7 @@ var (
 
 // writeInitramfs writes what the guest starts from.
 func writeInitramfs(w io.Writer, cfg *Config) error {
-	m := newImage(w)
+	m := NewImage(w)
 	boot := agent.Boot{HostRoot: !cfg.SelfContained}
 	if boot.HostRoot && cfg.Kernel.Dir != "/" {
 		boot.Tree = cfg.Kernel.Dir
@@ -43,11 +43,11 @@ func writeInitramfs(w io.Writer, cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	if err := m.file("/"+agent.BootFile, 0o644, b); err != nil {
+	if err := m.File("/"+agent.BootFile, 0o644, b); err != nil {
 		return err
 	}
 	for _, d := range []string{"/proc", "/sys", "/dev", "/run", "/tmp"} {
-		if err := m.dir(d); err != nil {
+		if err := m.Dir(d); err != nil {
 			return err
 		}
 	}
@@ -56,17 +56,17 @@ func writeInitramfs(w io.Writer, cfg *Config) error {
 			return err
 		}
 	}
-	return m.close()
+	return m.Close()
 }
 
 // modules adds the modules and lists them in boot.
-func (m *image) modules(cfg *Config, boot *agent.Boot) error {
+func (m *Image) modules(cfg *Config, boot *agent.Boot) error {
 	d := cfg.Kernel.deps
 	need := early
 	if boot.HostRoot {
 		need = append(append([]string(nil), early...), earlyHost...)
 	}
-	first, missing := d.closure(need...)
+	first, missing := d.Closure(need...)
 	if len(missing) > 0 {
 		return fmt.Errorf("kernel %s lacks what a lab VM needs to boot: %s; choose another with --kernel DIR, or run: cnuas vm fetch", cfg.Kernel.Release, strings.Join(missing, ", "))
 	}
@@ -79,13 +79,13 @@ func (m *image) modules(cfg *Config, boot *agent.Boot) error {
 			return fmt.Errorf("kernel %s has no module %s", cfg.Kernel.Release, name)
 		}
 	}
-	all, _ := d.closure(append(append(append([]string(nil), need...), want...), cfg.Modules...)...)
+	all, _ := d.Closure(append(append(append([]string(nil), need...), want...), cfg.Modules...)...)
 	for i, name := range all {
-		b, err := d.read(name)
+		b, err := d.Read(name)
 		if err != nil {
 			return err
 		}
-		if err := m.file(filepath.Join(agent.ModuleDir, name+".ko"), 0o644, b); err != nil {
+		if err := m.File(filepath.Join(agent.ModuleDir, name+".ko"), 0o644, b); err != nil {
 			return err
 		}
 		boot.Modules = append(boot.Modules, agent.BootModule{Name: name, Early: i < len(first)})
@@ -94,7 +94,7 @@ func (m *image) modules(cfg *Config, boot *agent.Boot) error {
 }
 
 // agent adds this program as process 1.
-func (m *image) agent(path string) error {
+func (m *Image) agent(path string) error {
 	if path == "" {
 		// By number: the loader, which is asked for the libraries, has a "self" of
 		// its own.
@@ -117,7 +117,7 @@ func (m *image) agent(path string) error {
 			}
 		}
 	}
-	return m.file("/init", 0o755, loadable(b))
+	return m.File("/init", 0o755, loadable(b))
 }
 
 // loadable cuts off what is not loaded when an ELF program starts, symbols and

@@ -28,7 +28,7 @@ type Kernel struct {
 	// that without the seconds that unpacking takes in an emulated processor.
 	VMLinux string
 
-	deps *modules
+	deps *Modules
 }
 
 // FindKernel finds an unpacked kernel. With dir it is that tree, "/" being this
@@ -115,7 +115,7 @@ func openRelease(dir, release string) (*Kernel, error) {
 	if _, err := os.Stat(filepath.Join(m, "vmlinux")); err == nil {
 		k.VMLinux = filepath.Join(m, "vmlinux")
 	}
-	d, err := readModules(m)
+	d, err := ReadModules(m)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w; run: depmod -b %s %s", release, err, dir, release)
 	}

@@ -111,7 +111,7 @@ const bootSectorStatus = 0x10*2 + 1
 
 // tryKVM runs the boot sector under KVM.
 func tryKVM(ctx context.Context, qemu string) error {
-	disk, err := memFile("boot-sector", bootSector)
+	disk, err := MemFile("boot-sector", bootSector)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func tryKVM(ctx context.Context, qemu string) error {
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=0x04",
 		"-drive", "if=floppy,format=raw,readonly=on,file=/proc/self/fd/3", "-boot", "a")
 	c.ExtraFiles = []*os.File{disk}
-	out := &tail{limit: 2048}
-	p, err := start(c, out, out)
+	out := NewTail(2048)
+	p, err := StartProcess(c, out, out)
 	if err != nil {
 		return err
 	}
@@ -145,8 +145,8 @@ func tryKVM(ctx context.Context, qemu string) error {
 	return fmt.Errorf("KVM: %v: %s", p.err, line)
 }
 
-// memFile is a file in memory with the given content.
-func memFile(name string, b []byte) (*os.File, error) {
+// MemFile is a file in memory with the given content.
+func MemFile(name string, b []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memfd: %w", err)

@@ -33,10 +33,10 @@ type Stream interface {
 type Machine struct {
 	cfg     Config
 	cmd     *exec.Cmd
-	child   *child
+	child   *Process
 	session *agent.Session
-	console *tail // the guest's kernel
-	said    *tail // QEMU
+	console *Tail // the guest's kernel
+	said    *Tail // QEMU
 	accel   string
 	hello   *agent.Hello
 }
@@ -70,7 +70,7 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 
 // bootOnce boots a VM.
 func bootOnce(ctx context.Context, path, accel string, cfg Config) (*Machine, error) {
-	m := &Machine{cfg: cfg, accel: accel, console: &tail{limit: 8192}, said: &tail{limit: 2048}}
+	m := &Machine{cfg: cfg, accel: accel, console: NewTail(8192), said: NewTail(2048)}
 	if err := m.start(path, &cfg); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func bootOnce(ctx context.Context, path, accel string, cfg Config) (*Machine, er
 // start starts QEMU.
 func (m *Machine) start(path string, cfg *Config) error {
 	const portFD, initrdFD, kernelFD = 3, 4, 5 // in QEMU, by their order in ExtraFiles
-	initrd, err := memFile("initramfs", nil)
+	initrd, err := MemFile("initramfs", nil)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (m *Machine) start(path string, cfg *Config) error {
 		defer kernel.Close()
 		m.cmd.ExtraFiles = append(m.cmd.ExtraFiles, kernel)
 	}
-	if m.child, err = start(m.cmd, m.console, m.said); err != nil {
+	if m.child, err = StartProcess(m.cmd, m.console, m.said); err != nil {
 		ours.Close()
 		return fmt.Errorf("lab VM: %w", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// modules is what depmod wrote about the modules of a kernel.
-type modules struct {
+// Modules is what depmod wrote about the modules of a kernel.
+type Modules struct {
 	dir     string              // the files' names are below it
 	file    map[string]string   // by name
 	needs   map[string][]string // names of what must be loaded before, last first
@@ -23,8 +23,9 @@ func moduleName(file string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-func readModules(dir string) (*modules, error) {
-	m := &modules{dir: dir}
+// ReadModules reads what depmod wrote into lib/modules/RELEASE.
+func ReadModules(dir string) (*Modules, error) {
+	m := &Modules{dir: dir}
 	b, err := os.ReadFile(filepath.Join(dir, "modules.dep"))
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func readModules(dir string) (*modules, error) {
 
 // parse reads modules.dep: "FILE: FILE..." a line, with all that FILE needs,
 // also indirectly; what stands further right is loaded first.
-func (m *modules) parse(b []byte) error {
+func (m *Modules) parse(b []byte) error {
 	m.file, m.needs = map[string]string{}, map[string][]string{}
 	for n, l := range bytes.Split(b, []byte("\n")) {
 		l = bytes.TrimSpace(l)
@@ -64,15 +65,15 @@ func (m *modules) parse(b []byte) error {
 	return nil
 }
 
-func (m *modules) has(name string) bool {
+func (m *Modules) has(name string) bool {
 	name = moduleName(name)
 	return m.file[name] != "" || m.builtin[name]
 }
 
-// closure returns the files' modules to load for names, in an order in which
+// Closure returns the files' modules to load for names, in an order in which
 // each comes after what it needs. Built-in ones need no file; unknown ones are
 // returned in missing.
-func (m *modules) closure(names ...string) (order, missing []string) {
+func (m *Modules) Closure(names ...string) (order, missing []string) {
 	done := map[string]bool{}
 	var add func(string)
 	add = func(name string) {
@@ -98,9 +99,9 @@ func (m *modules) closure(names ...string) (order, missing []string) {
 	return order, missing
 }
 
-// read returns the module as the kernel takes it: unpacked, and without its
+// Read returns the module as the kernel takes it: unpacked, and without its
 // signature, which a VM without the keys would only spend time on.
-func (m *modules) read(name string) ([]byte, error) {
+func (m *Modules) Read(name string) ([]byte, error) {
 	file := m.file[moduleName(name)]
 	if file == "" {
 		return nil, fmt.Errorf("kernel module %s: %w", name, os.ErrNotExist)

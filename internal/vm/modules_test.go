@@ -17,11 +17,11 @@ kernel/drivers/a-b.ko.zst: kernel/fs/9p/9p.ko kernel/net/9p/9pnet.ko.xz kernel/f
 `
 
 func TestClosureOfModules(t *testing.T) {
-	m := &modules{builtin: map[string]bool{"virtio": true}}
+	m := &Modules{builtin: map[string]bool{"virtio": true}}
 	if err := m.parse([]byte(depFile)); err != nil {
 		t.Fatal(err)
 	}
-	order, missing := m.closure("a_b", "virtio", "9p", "nope", "a-b")
+	order, missing := m.Closure("a_b", "virtio", "9p", "nope", "a-b")
 	if want := []string{"netfs", "9pnet", "9p", "a_b"}; !slices.Equal(order, want) {
 		t.Errorf("order %v, want %v", order, want)
 	}
@@ -34,7 +34,7 @@ func TestClosureOfModules(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"no colon", ": x", "a.ko\n"} {
-		if (&modules{}).parse([]byte(bad)) == nil {
+		if (&Modules{}).parse([]byte(bad)) == nil {
 			t.Errorf("%q was understood", bad)
 		}
 	}
@@ -42,9 +42,9 @@ func TestClosureOfModules(t *testing.T) {
 
 // TestClosureEnds: a broken file may name a circle.
 func TestClosureEnds(t *testing.T) {
-	m := &modules{}
+	m := &Modules{}
 	m.parse([]byte("a.ko: b.ko\nb.ko: a.ko\n"))
-	if order, _ := m.closure("a"); len(order) != 2 {
+	if order, _ := m.Closure("a"); len(order) != 2 {
 		t.Error(order)
 	}
 }
@@ -52,7 +52,7 @@ func TestClosureEnds(t *testing.T) {
 func FuzzModulesDep(f *testing.F) {
 	f.Add([]byte(depFile))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m := &modules{}
+		m := &Modules{}
 		if m.parse(b) != nil {
 			return
 		}
@@ -60,7 +60,7 @@ func FuzzModulesDep(f *testing.F) {
 		for n := range m.file {
 			names = append(names, n)
 		}
-		order, _ := m.closure(names...)
+		order, _ := m.Closure(names...)
 		if len(order) != len(names) {
 			t.Errorf("%d of %d", len(order), len(names))
 		}
@@ -79,14 +79,14 @@ func TestReadModule(t *testing.T) {
 	for name, b := range map[string][]byte{"a.ko": elf, "b.ko": signed, "c.ko.gz": z.Bytes(), "bad.ko": []byte("x")} {
 		os.WriteFile(filepath.Join(dir, name), b, 0o644)
 	}
-	m := &modules{dir: dir, file: map[string]string{"a": "a.ko", "b": "b.ko", "c": "c.ko.gz", "bad": "bad.ko", "gone": "gone.ko"}}
+	m := &Modules{dir: dir, file: map[string]string{"a": "a.ko", "b": "b.ko", "c": "c.ko.gz", "bad": "bad.ko", "gone": "gone.ko"}}
 	for _, name := range []string{"a", "b", "c"} {
-		if b, err := m.read(name); err != nil || !bytes.Equal(b, elf) {
+		if b, err := m.Read(name); err != nil || !bytes.Equal(b, elf) {
 			t.Errorf("%s: %q %v", name, b, err)
 		}
 	}
 	for _, name := range []string{"bad", "gone", "unknown"} {
-		if _, err := m.read(name); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := m.Read(name); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

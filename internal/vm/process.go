@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// child is a process that does not outlive this one.
-type child struct {
+// Process is a process that does not outlive this one.
+type Process struct {
 	done chan struct{} // closed when it ended
 	err  error         // as exec.Cmd.Wait returns it; valid after done
 }
 
-// start starts c. It gets SIGKILL when this process dies, in whatever way. The
+// StartProcess starts c. It gets SIGKILL when this process dies, in whatever way. The
 // kernel ties that to the thread that forked, so that thread stays for as long
 // as c runs. c has a session of its own: what a terminal sends (Ctrl-C) is not
 // for it.
-func start(c *exec.Cmd, stdout, stderr io.Writer) (*child, error) {
+func StartProcess(c *exec.Cmd, stdout, stderr io.Writer) (*Process, error) {
 	c.Stdout, c.Stderr = stdout, stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
-	p := &child{done: make(chan struct{})}
+	p := &Process{done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this function
@@ -38,15 +38,25 @@ func start(c *exec.Cmd, stdout, stderr io.Writer) (*child, error) {
 	return p, <-started
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is how it ended, as exec.Cmd.Wait returns it; valid after Done.
+func (p *Process) Err() error { return p.err }
+
+// Tail keeps the end of what is written to it.
+type Tail struct {
 	limit int // bytes
 
 	mu sync.Mutex
 	b  []byte
 }
 
-func (t *tail) Write(b []byte) (int, error) {
+// NewTail keeps as many bytes.
+func NewTail(limit int) *Tail { return &Tail{limit: limit} }
+
+// Write implements io.Writer.
+func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, b...)
@@ -56,7 +66,8 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (t *tail) String() string {
+// String is the end, as text without carriage returns.
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.b

@@ -62,7 +62,7 @@ func (k *Kernel) kernelFile(fd int) (path string, f *os.File, err error) {
 	if err != nil {
 		return k.Image, nil, nil // QEMU starts it the long way
 	}
-	if f, err = memFile("vmlinux", v); err != nil {
+	if f, err = MemFile("vmlinux", v); err != nil {
 		return "", nil, err
 	}
 	return fmt.Sprintf("/proc/self/fd/%d", fd), f, nil

@@ -32,7 +32,7 @@ var providers = []string{"/usr/lib/*/libibverbs/lib%s-rdmav*.so", "/usr/lib64/li
 
 // selfContained fills an image with a root of its own. with are programs,
 // names in PATH or paths, that must be there.
-func (m *image) selfContained(with []string) error {
+func (m *Image) selfContained(with []string) error {
 	loader := ""
 	if sh, err := exec.LookPath("sh"); err == nil {
 		loader = interpreter(sh)
@@ -85,19 +85,19 @@ func (m *image) selfContained(with []string) error {
 
 // etc writes what names users, groups and hosts. tcpdump gives up root for a user
 // of its name and does not start without one.
-func (m *image) etc() error {
+func (m *Image) etc() error {
 	for path, text := range map[string]string{
 		"/etc/passwd":        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\ntcpdump:x:100:100::/nonexistent:/bin/false\n",
 		"/etc/group":         "root:x:0:\ntty:x:5:\nnogroup:x:65534:\ntcpdump:x:100:\n",
 		"/etc/hosts":         "127.0.0.1 localhost lab\n::1 localhost\n",
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
 	} {
-		if err := m.file(path, 0o644, []byte(text)); err != nil {
+		if err := m.File(path, 0o644, []byte(text)); err != nil {
 			return err
 		}
 	}
 	for _, d := range []string{"/root", "/var/tmp", "/var/run", "/mnt"} {
-		if err := m.dir(d); err != nil {
+		if err := m.Dir(d); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func BuildSIW(ctx context.Context, k *Kernel, log io.Writer) error {
 
 // reload reads again what modules there are.
 func (k *Kernel) reload() error {
-	d, err := readModules(k.moduleDir())
+	d, err := ReadModules(k.moduleDir())
 	if err == nil {
 		k.deps = d
 	}
