@@ -167,7 +167,7 @@ func pick(l []orv3.Register) []orv3.Register {
 
 // limit tells names of settings and records from those of measurements.
 func limit(n string) bool {
-	for _, s := range []string{"max", "min", "limit", "setpoint", "threshold", "peak", "alarm", "inst"} {
+	for _, s := range []string{"max", "min", "limit", "setpoint", "threshold", "peak", "alarm", "inst", "number"} {
 		if strings.Contains(n, s) {
 			return true
 		}
