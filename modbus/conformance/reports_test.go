@@ -227,8 +227,7 @@ func TestReplyIsOnePiece(t *testing.T) {
 }
 
 // TestLatency: what a client sees above the time on the wire.
-func TestLatency(t *testing.T) {
-	t.Parallel()
+func TestLatency(t *testing.T) { // not beside others, which use the cores
 	g := newRig(t)
 	r := openRaw(t, g.TTY("bus0"), fast)
 	req := rtu.AppendRead(nil, 20, rtu.ReadHoldingRegisters, 80, 12)
@@ -250,8 +249,9 @@ func TestLatency(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	slices.Sort(l)
-	if l[50] > 3*time.Millisecond || l[0] < 0 {
-		t.Errorf("median %v, first %v above %v on the wire; want 0 to 3 ms", l[50], l[0], wire)
+	// The engine's clock may be behind the wall's when a request comes.
+	if l[50] > 3*time.Millisecond || l[0] < -time.Millisecond {
+		t.Errorf("median %v, least %v above %v on the wire; want 0 to 3 ms", l[50], l[0], wire)
 	}
 	t.Logf("above %v on the wire: median %v, 90%% %v, most %v", wire, l[50], l[90], l[99])
 }

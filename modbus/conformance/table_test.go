@@ -87,6 +87,7 @@ func TestEveryRowIsChecked(t *testing.T) {
 // TestMain writes the tables when all cases have run.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	flag.Set("test.parallel", "12") // they wait for wires, not for cores
 	code := m.Run()
 	if *update {
 		written := func(client string, i int) string {

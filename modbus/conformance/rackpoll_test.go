@@ -1,0 +1,106 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"cnuas/internal/rack"
+	"cnuas/internal/sim"
+	"cnuas/internal/topology"
+	"cnuas/modbus/bus"
+	"cnuas/modbus/orv3"
+)
+
+var rackpoll = flag.Duration("rackpoll", 0, "how long TestPollRackLive polls at the real cadence; 0: 40 s at a faster one")
+
+const ventura2File = "rack = \"ventura2\"\n[generate]\ntype = \"star\"\nhosts = 6\n"
+
+// TestPollRackLive: the real rack as a rack that runs, polled over the terminal
+// of its first segment, without one error. scripts/bench/rackpoll runs it for
+// ten minutes at the real cadence.
+func TestPollRackLive(t *testing.T) {
+	t.Parallel()
+	d, shelves, others := *rackpoll, 1, 1
+	if d == 0 {
+		d, shelves, others = 40*time.Second, 3, 9
+	}
+	s, problems := topology.Parse("ventura2.toml", []byte(ventura2File))
+	if e := problems.Errors(); len(e) > 0 {
+		t.Fatal(e)
+	}
+	r, err := rack.New(s.Rack, rack.Options{Dir: t.TempDir(), Seed: 1, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &rig{Rack: r, t: t, bus: r.Segment(s.Rack.Segments[0].Name)}
+	g.run()
+	pop := orv3.Ventura2()
+	var plan []poll
+	g.Do(func() { plan = planOf(pop, r.Plant().Device, shelves, others) })
+	c := openSerial(t, r.TTY(s.Rack.Segments[0].Name))
+	c.run(plan, d)
+	n := g.segment()
+	if c.errors() > 0 || c.Exceptions > 0 || c.Replies != c.Polls {
+		t.Errorf("%+v: want replies only", c.tally)
+	}
+	if n.BadFrames > 0 || n.Collisions > 0 || n.Unanswered > 0 || n.Unexpected > 0 || n.Replies != c.Polls {
+		t.Errorf("segment: %+v", n)
+	}
+	answered := 0
+	for _, x := range n.Stations {
+		if x.Replies > 0 {
+			answered++
+		}
+	}
+	if answered != 56 {
+		t.Errorf("%d slaves of 56 have answered", answered)
+	}
+	t.Logf("rackpoll: %d polls of %d slaves in %v, %d errors, %d exceptions; most behind %v", c.Polls, answered, d, c.errors(), c.Exceptions, c.late.Round(time.Millisecond))
+	t.Logf("rackpoll: from request to reply, time on the wire included: median %v, 90%% %v, 99%% %v, 99.9%% %v, most %v",
+		c.percentile(50), c.percentile(90), c.percentile(99), c.percentile(99.9), c.percentile(100))
+}
+
+// live is a segment with the slaves of the noise tests.
+func live(t *testing.T) (g *rig, plan []poll) {
+	g = emptyRig(t, topology.RackSegment{Name: "bus0", Line: fast})
+	g.Do(func() { plan = slaves(g.bus, fast) })
+	g.run()
+	return g, plan
+}
+
+// TestNoiseLive: what a program counts on a terminal is what the segment
+// counts.
+func TestNoiseLive(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name  string
+		fault bus.Fault
+	}{
+		{"bit errors", bus.Fault{Kind: bus.BitErrors, Prob: 0.00005}},
+		{"bursts", bus.Fault{Kind: bus.Noise, Every: 250 * sim.Millisecond}},
+		{"lost characters", bus.Fault{Kind: bus.Drop, Prob: 0.0007}},
+		{"wrong CRC", bus.Fault{Kind: bus.WrongCRC, Prob: 0.05}},
+		{"silence", bus.Fault{Kind: bus.Silent, Prob: 0.05}},
+		{"strays", bus.Fault{Kind: bus.Stray, Prob: 0.3, Lead: 2, Trail: 1}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			g, plan := live(t)
+			g.inject(x.fault)
+			c := openSerial(t, g.TTY("bus0"))
+			c.timeout = 500 * time.Millisecond // far above what the machine adds
+			c.run(plan, 12*time.Second)
+			g.clear()
+			time.Sleep(time.Duration(bus.AnswerTime.Nanoseconds()) + 100*time.Millisecond)
+			n := g.segment()
+			agree(t, c.tally, n, false)
+			if c.errors() < 5 && n.RepliesSpoiled < 20 || c.Exceptions == 0 {
+				t.Errorf("%+v: the fault does too little", c.tally)
+			}
+			t.Logf("%+v", c.tally)
+		})
+	}
+}
