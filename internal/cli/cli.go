@@ -62,6 +62,7 @@ func commands() []command {
 		{"sm", "start|stop NODE, or status", "subnet managers of InfiniBand: start, stop, look at", false, (*app).sm},
 		{"fault", "link|loss|storm|mute|clear ...", "take a link down, lose frames, make a NIC or a port sick", false, (*app).fault},
 		{"rack", "tty|status|show|set|ac-loss|unplug|fault|capture|probe ...", "power shelves on RS-485: find, look at, make sick, capture, probe", false, (*app).rack},
+		{"bmc", "up|down|status|console|exec|unplug|replug ...", "the guest that manages the rack: an OpenBMC image, or a stand-in", false, (*app).bmc},
 		{"switch", "--name NAME --ports N [--peer P=HOST:PORT]", "run one InfiniBand switch as a process of its own, with links over UDP", false, (*app).switchProcess},
 		{"lint", "FILE...", "check topology files without starting anything", false, (*app).lint},
 		{"export", "FILE|NAME", "print the InfiniBand part of a topology as ibnetdiscover would", false, (*app).export},
@@ -143,6 +144,8 @@ func (a *app) parse(fs *flag.FlagSet, args []string) ([]string, error) {
 			fmt.Fprintln(a.err, smForms)
 		case "rack":
 			fmt.Fprintln(a.err, rackForms)
+		case "bmc":
+			fmt.Fprintln(a.err, bmcForms)
 		}
 		fs.PrintDefaults()
 	}

@@ -60,6 +60,9 @@ type Daemon struct {
 	mu   sync.Mutex
 	act  activity
 	smps uint64 // that our subnet managers had sent at the end of the last span
+	bmc  *bmcGuest
+
+	bmcStart sync.Mutex // held while the BMC's guest is being started, and its end awaited
 }
 
 // Ready is what a daemon tells when its fabric is up.
@@ -222,7 +225,7 @@ func (d *Daemon) serve(ready func(*Ready)) error {
 	st := d.status()
 	d.logf("verdict: %s", st.Verdict)
 	endPrograms(d.spec().Name)
-	err = errors.Join(err, d.closeVerbs())
+	err = errors.Join(err, d.closeVerbs(), d.closeBMC())
 	srv.Close()
 	d.loop.Stop()
 	wg.Wait()

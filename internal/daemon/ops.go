@@ -133,6 +133,7 @@ func (d *Daemon) register(s *control.Server) {
 		}
 		return &control.Takeover{Run: run}, nil
 	})
+	d.registerBMC(s)
 	s.Handle(OpDown, func(json.RawMessage) (any, error) {
 		st := d.status()
 		return &control.Takeover{Data: st, Run: func(*net.UnixConn) { d.stopOnce() }}, nil
