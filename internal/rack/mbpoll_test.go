@@ -43,10 +43,12 @@ func TestStockClient(t *testing.T) {
 		{"and back", "-b 19200 -P even -a 10 -r 1 -c 1", "bus0", "[1]:1", false},
 		{"the longest read", "-b 115200 -P even -a 20 -r 0 -c 125", "bus0", "[124]:124", false},
 		{"another segment", "-b 115200 -P even -a 10 -r 7 -c 1", "bus1", "[7]:7", false},
+		{"parity that the segment knows", "-b 19200 -P none -a 10 -r 7 -c 1", "bus2", "[7]:7", false},
 		{"a missing register", "-b 19200 -P even -a 10 -r 999 -c 2", "bus0", "Illegal data address", true},
 		{"a missing function", "-b 19200 -P even -a 10 -t 0 -r 0 -c 1", "bus0", "Illegal function", true},
 		{"an absent slave", "-b 19200 -P even -a 11 -r 0 -c 1 -o 0.1", "bus0", "timed out", true},
 		{"a wrong baud", "-b 9600 -P even -a 10 -r 0 -c 1 -o 0.1", "bus0", "Read", true},
+		{"without parity", "-b 19200 -P none -a 10 -r 0 -c 1 -o 0.1", "bus0", "Read", true},
 		{"a wrong parity", "-b 19200 -P odd -a 10 -r 0 -c 1 -o 0.1", "bus0", "Read", true},
 	} {
 		out, err := mbpoll(t, r.TTY(c.tty), strings.Fields(c.args)...)

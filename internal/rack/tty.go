@@ -37,13 +37,21 @@ func (t *tty) Readable() {
 			continue
 		}
 		if m, err := t.p.Mode(); err == nil {
-			t.tune(m.Line)
+			t.tune(t.line(m))
 			if m.Named {
 				t.p.Settle() // for the next program; without it this one is none the worse
 			}
 		}
 		t.send(b)
 	}
+}
+
+// line is what the program has set.
+func (t *tty) line(m pty.Mode) rtu.Line {
+	if p := t.seg.spec.TTYParity; p != nil {
+		m.Line.Parity = *p
+	}
+	return m.Line
 }
 
 // flush does to the wire's queues what a driver does to its own.
@@ -111,7 +119,7 @@ func (t *tty) ReceiveChars(_ sim.Time, c []rtu.Char) {
 			return
 		}
 	}
-	t.tune(m.Line)
+	t.tune(t.line(m))
 	b := t.out[:0]
 	for _, x := range c {
 		v := x.Byte
@@ -144,7 +152,7 @@ func (t *tty) tick() {
 		t.resume()
 	}
 	if m, err := t.p.Mode(); err == nil {
-		t.tune(m.Line)
+		t.tune(t.line(m))
 	}
 }
 

@@ -54,7 +54,9 @@ func running(t testing.TB) *Rack {
 	spec := &topology.Rack{Segments: []topology.RackSegment{
 		{Name: "bus0", Line: slow},
 		{Name: "bus1", Line: fast, Turnaround: 3 * sim.Millisecond},
+		{Name: "bus2", Line: slow, TTYParity: new(rtu.Parity)},
 	}}
+	*spec.Segments[2].TTYParity = rtu.Even
 	r, err := newRack(spec, Options{Dir: t.TempDir(), Seed: 1, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func running(t testing.TB) *Rack {
 		seg  int
 		addr uint8
 		line rtu.Line
-	}{{0, 10, slow}, {0, 20, fast}, {1, 10, fast}} {
+	}{{0, 10, slow}, {0, 20, fast}, {1, 10, fast}, {2, 10, slow}} {
 		if _, err := r.segs[x.seg].addSlave(fmt.Sprintf("slave%d", x.addr), x.line, rtu.NewSlave(x.addr, newDevice(), rtu.Options{})); err != nil {
 			t.Fatal(err)
 		}

@@ -85,6 +85,9 @@ func (b *rackBuilder) addSegments() {
 			b.r.errorf(f.key, "choose another name", "the segment %q is there twice, first in line %d", name, b.r.lines.of(b.f.segments[o].key))
 		}
 		s := RackSegment{Name: name, Line: f.on(DefaultLine), Turnaround: f.turnaround.get(DefaultTurnaround), Echo: f.echo.get(false)}
+		if f.ttyParity.set {
+			s.TTYParity = &f.ttyParity.v
+		}
 		b.checkLine(f.lineAttrs, s.Line)
 		b.rack.Segments = append(b.rack.Segments, s)
 		b.taken = append(b.taken, map[uint8][]station485{})

@@ -30,6 +30,7 @@ type fileSegment struct {
 	name       attr[string]
 	turnaround attr[sim.Time]
 	echo       attr[bool]
+	ttyParity  attr[rtu.Parity]
 }
 
 type fileShelf struct {
@@ -93,16 +94,19 @@ func (t *table) rack() *fileRack {
 
 func (t *table) lineAttrs() lineAttrs {
 	return lineAttrs{
-		baud: t.int("baud", 50, 4_000_000), data: t.int("data", 7, 8), stop: t.int("stop", 1, 2),
-		parity: get(t, "parity", `"none", "odd" or "even"`, `use "none", "odd" or "even"`, func(s string) (rtu.Parity, error) {
-			for _, p := range []rtu.Parity{rtu.None, rtu.Odd, rtu.Even} {
-				if s == p.String() {
-					return p, nil
-				}
-			}
-			return 0, fmt.Errorf("unknown parity %q", s)
-		}),
+		baud: t.int("baud", 50, 4_000_000), data: t.int("data", 7, 8), stop: t.int("stop", 1, 2), parity: t.parity("parity"),
 	}
+}
+
+func (t *table) parity(name string) attr[rtu.Parity] {
+	return get(t, name, `"none", "odd" or "even"`, `use "none", "odd" or "even"`, func(s string) (rtu.Parity, error) {
+		for _, p := range []rtu.Parity{rtu.None, rtu.Odd, rtu.Even} {
+			if s == p.String() {
+				return p, nil
+			}
+		}
+		return 0, fmt.Errorf("unknown parity %q", s)
+	})
 }
 
 // on is the line that l has with what the keys say.
@@ -115,7 +119,7 @@ func (a *lineAttrs) on(l rtu.Line) rtu.Line {
 
 func (t *table) segment() *fileSegment {
 	s := &fileSegment{
-		key: t.path, name: t.name("name"), lineAttrs: t.lineAttrs(), echo: t.bool("echo"),
+		key: t.path, name: t.name("name"), lineAttrs: t.lineAttrs(), echo: t.bool("echo"), ttyParity: t.parity("tty_parity"),
 		turnaround: get(t, "turnaround", `a string such as "5ms"`, `write it as "5ms"; at most 1 s`, ParseDelay),
 	}
 	t.done()

@@ -22,6 +22,9 @@ type RackSegment struct {
 	Line       rtu.Line // of devices whose map does not say another, and of the pty before a client sets its own
 	Turnaround sim.Time // from the end of a request to the first bit of the reply, never less than t3.5
 	Echo       bool     // masters hear themselves, as on a transceiver with its receiver always on
+	// TTYParity is that of all clients of the pseudo terminal; nil: what they
+	// have set. A pseudo terminal hides it of those that set PARENB only.
+	TTYParity *rtu.Parity `json:",omitempty"`
 }
 
 // RackShelf is one shelf: modules of one kind in slots, perhaps with a power
