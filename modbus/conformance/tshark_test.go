@@ -19,37 +19,37 @@ import (
 	"cnuas/modbus/rtu"
 )
 
-// decoded are requests, without CRC, and what tshark calls their function. It
+// decoded are requests, without address and CRC, and what tshark calls their function. It
 // leaves requests of four bytes to other dissectors; their replies it knows.
 var decoded = []struct {
 	req  string
 	name string
 	ex   string // exception that the reply has
 }{
-	{"14 01 00 00 00 0a", "Read Coils", ""},
-	{"14 02 00 00 00 0a", "Read Discrete Inputs", ""},
-	{"14 03 00 50 00 04", "Read Holding Registers", ""},
-	{"14 04 00 00 00 0a", "Read Input Registers", ""},
-	{"14 05 00 03 ff 00", "Write Single Coil", ""},
-	{"14 06 00 11 12 67", "Write Single Register", ""},
-	{"14 07", "Read Exception Status", "1"},
-	{"14 08 00 00 a5 b6", "Return Query Data", ""},
-	{"14 08 00 0b 00 00", "Return Bus Message Count", ""},
-	{"14 0b", "Get Comm. Event Counters", ""},
-	{"14 0c", "Get Comm. Event Log", ""},
-	{"14 0f 00 13 00 0a 02 cd 01", "Write Multiple Coils", ""},
-	{"14 10 00 64 00 02 04 00 01 00 02", "Write Multiple Registers", ""},
-	{"14 11", "Report Slave ID", ""},
-	{"14 14 07 06 00 04 00 01 00 02", "Read File Record", ""},
-	{"14 15 09 06 00 04 00 07 00 01 06 af", "Write File Record", "1"},
-	{"14 16 00 04 00 f2 00 25", "Mask Write Register", ""},
-	{"14 17 00 03 00 03 00 04 00 02 04 00 07 00 08", "Read Write Register", ""},
-	{"14 18 04 de", "Read FIFO Queue", "1"},
-	{"14 2b 0e 01 00", "Read Device Identification", ""},
-	{"14 03 01 2c 00 01", "Read Holding Registers", "2"},
-	{"14 03 00 00 00 7e", "Read Holding Registers", "3"},
-	{"14 03 03 ec 00 01", "Read Holding Registers", "4"},
-	{"14 03 03 ee 00 01", "Read Holding Registers", "6"},
+	{"01 00 00 00 0a", "Read Coils", ""},
+	{"02 00 00 00 0a", "Read Discrete Inputs", ""},
+	{"03 00 50 00 04", "Read Holding Registers", ""},
+	{"04 00 00 00 0a", "Read Input Registers", ""},
+	{"05 00 03 ff 00", "Write Single Coil", ""},
+	{"06 00 11 12 67", "Write Single Register", ""},
+	{"07", "Read Exception Status", "1"},
+	{"08 00 00 a5 b6", "Return Query Data", ""},
+	{"08 00 0b 00 00", "Return Bus Message Count", ""},
+	{"0b", "Get Comm. Event Counters", ""},
+	{"0c", "Get Comm. Event Log", ""},
+	{"0f 00 13 00 0a 02 cd 01", "Write Multiple Coils", ""},
+	{"10 00 64 00 02 04 00 01 00 02", "Write Multiple Registers", ""},
+	{"11", "Report Slave ID", ""},
+	{"14 07 06 00 04 00 01 00 02", "Read File Record", ""},
+	{"15 09 06 00 04 00 07 00 01 06 af", "Write File Record", "1"},
+	{"16 00 04 00 f2 00 25", "Mask Write Register", ""},
+	{"17 00 03 00 03 00 04 00 02 04 00 07 00 08", "Read Write Register", ""},
+	{"18 04 de", "Read FIFO Queue", "1"},
+	{"2b 0e 01 00", "Read Device Identification", ""},
+	{"03 01 2c 00 01", "Read Holding Registers", "2"},
+	{"03 00 00 00 7e", "Read Holding Registers", "3"},
+	{"03 03 ec 00 01", "Read Holding Registers", "4"},
+	{"03 03 ee 00 01", "Read Holding Registers", "6"},
 }
 
 // TestTshark: what a terminal's client and the slaves say is Modbus RTU to
@@ -58,6 +58,15 @@ var decoded = []struct {
 func TestTshark(t *testing.T) {
 	t.Parallel()
 	tshark := simtest.Need(t, "tshark")
+	for _, x := range []struct {
+		unit uint8
+		line rtu.Line
+	}{{20, fast}, {10, slow}} {
+		t.Run(x.line.String(), func(t *testing.T) { testTshark(t, tshark, x.unit, x.line) })
+	}
+}
+
+func testTshark(t *testing.T, tshark string, unit uint8, line rtu.Line) {
 	g := newRig(t)
 	s := capture.NewSession(capture.Config{Base: time.Unix(1_700_000_000, 0)})
 	var stream bytes.Buffer
@@ -67,10 +76,10 @@ func TestTshark(t *testing.T) {
 	var remove func()
 	g.Do(func() { remove = g.bus.Observe(s.TapLink("bus0", capture.Serial)) })
 
-	r := openRaw(t, g.TTY("bus0"), fast)
+	r := openRaw(t, g.TTY("bus0"), line)
 	var adus [][]byte
 	for _, x := range decoded {
-		p := parts(t, x.req+" +")
+		p := parts(t, fmt.Sprintf("%02x %s +", unit, x.req))
 		r.write(p[0].b)
 		got := r.collect(5, 2*time.Second)
 		if rep := replies(got); strings.Contains(rep, "no reply") || rep == "silence" {
@@ -112,9 +121,9 @@ func TestTshark(t *testing.T) {
 		switch {
 		case !reply:
 			start = at
-			end = start + onWire(len(adu), fast)
+			end = start + onWire(len(adu), line)
 		default:
-			if want := end + fast.T35().Nanoseconds(); at-want > 1000 || want-at > 1000 {
+			if want := end + line.T35().Nanoseconds(); at-want > 1000 || want-at > 1000 {
 				t.Errorf("%s: the reply begins %d ns after the request, want %d", x.req, at-start, want-start)
 			}
 		}
@@ -125,7 +134,7 @@ func TestTshark(t *testing.T) {
 		if reply {
 			want = "Response"
 		}
-		if f[0] != "Modbus RTU" || f[2] != "20" || f[3] != fmt.Sprint(adu[1]&^rtu.ExceptionBit) || f[6] != "" || f[7] != "1" ||
+		if f[0] != "Modbus RTU" || f[2] != fmt.Sprint(unit) || f[3] != fmt.Sprint(adu[1]&^rtu.ExceptionBit) || f[6] != "" || f[7] != "1" ||
 			!strings.Contains(f[5], want) || !strings.Contains(f[5], x.name) || reply && f[4] != x.ex {
 			t.Errorf("frame %d, % x: %q, want %s of %s, exception %q", i+1, adu, f, want, x.name, x.ex)
 		}
