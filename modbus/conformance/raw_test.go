@@ -206,40 +206,64 @@ func TestRaw(t *testing.T) {
 	g := newRig(t)
 	r := openRaw(t, g.TTY("bus0"), slow)
 	play(t, "raw", rawCases, func(do string) string {
-		before := g.counters(10)
-		var got []byte
-		all := parts(t, do)
-		for i, p := range all {
-			if i > 0 {
-				got = append(got, r.collect(1<<20, p.pause)...)
+		want := wanted(do)
+		got := rawCase(t, g, r, do, want)
+		// A busy machine stretches a pause beyond what the case is about.
+		for range 3 {
+			if got == want || !strings.Contains(do, " -") && !strings.Contains(do, " ~") {
+				break
 			}
-			r.write(p.b)
+			t.Logf("once more, for its pauses: %s: %s", short(do), short(got))
+			r.collect(1<<20, 200*time.Millisecond)
+			got = rawCase(t, g, r, do, want)
 		}
-		sent := len(all[len(all)-1].b)
-		want := wantLen(t, do)
-		wait := wireTime(sent + 8)
-		if want > len(got) {
-			wait = wireTime(sent+want) + time.Second
-		}
-		got = append(got, r.collect(max(want-len(got), 0), wait)...)
-		s := replies(got)
-		if n := int(g.counters(10).CRCErrors) - int(before.CRCErrors); n > 0 {
-			s += fmt.Sprintf("; CRC errors %d", n)
-		}
-		return s
+		return got
 	})
 }
 
-// wantLen is how many bytes the answer to a case has.
-func wantLen(t *testing.T, do string) (n int) {
+// rawCase plays one case and says what came.
+func rawCase(t *testing.T, g *rig, r *rawPort, do, want string) string {
+	before := g.counters(10)
+	var got []byte
+	all := parts(t, do)
+	for i, p := range all {
+		if i > 0 {
+			got = append(got, r.collect(1<<20, p.pause)...)
+		}
+		r.write(p.b)
+	}
+	sent := len(all[len(all)-1].b)
+	n := wantLen(want)
+	wait := wireTime(sent + 8)
+	if n > len(got) {
+		wait = wireTime(sent+n) + time.Second
+	}
+	got = append(got, r.collect(max(n-len(got), 0), wait)...)
+	s := replies(got)
+	if n := int(g.counters(10).CRCErrors) - int(before.CRCErrors); n > 0 {
+		s += fmt.Sprintf("; CRC errors %d", n)
+	}
+	return s
+}
+
+// wanted is the answer to a case.
+func wanted(do string) string {
 	for _, k := range rawCases {
-		if k.do != do || strings.HasPrefix(k.want, "silence") {
-			continue
+		if k.do == do {
+			return k.want
 		}
-		w, _, _ := strings.Cut(k.want, ";")
-		for _, f := range strings.Split(w, " / ") {
-			n += len(strings.Fields(f)) + 2
-		}
+	}
+	return ""
+}
+
+// wantLen is how many bytes an answer has.
+func wantLen(want string) (n int) {
+	if strings.HasPrefix(want, "silence") {
+		return 0
+	}
+	want, _, _ = strings.Cut(want, ";")
+	for _, f := range strings.Split(want, " / ") {
+		n += len(strings.Fields(f)) + 2
 	}
 	return n
 }
