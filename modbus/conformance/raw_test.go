@@ -32,6 +32,7 @@ var rawCases = []kase{
 	{"broadcast", "00 03 00 05 00 01 +", "silence"},
 	{"broadcast", "00 16 00 05 00 00 12 34 + ~120 0a 03 00 05 00 01 +", "0a 03 02 00 07"},
 	{"function", "0a 00 +", "0a 80 01"},
+	{"function", "0c 03 01 90 00 01 + ~30 0a 41 00 01 +", "0a c1 01"},
 	{"function", "0a 41 00 01 +", "0a c1 01"},
 	{"function", "0a 7f +", "0a ff 01"},
 	{"silence", "0a 03 01 90 00 01 !", "silence; CRC errors 1"},

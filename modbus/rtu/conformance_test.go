@@ -3,6 +3,8 @@ package rtu
 import (
 	"strings"
 	"testing"
+
+	"cnuas/internal/sim"
 )
 
 // station is a slave behind a framer, as on a wire that it does not hear itself
@@ -313,5 +315,21 @@ func TestReadWriteChecksFirst(t *testing.T) {
 	st.ask(t, "90 17 01 2C 00 01 00 0E 00 01 02 00 FF", "90 97 02")
 	if st.m.writes != 0 {
 		t.Error("written")
+	}
+}
+
+// A request to a slave that does not answer does not take another's exception 1
+// away, or that for a byte count that lies.
+func TestUnknownFunctionWhileAReplyIsDue(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"90 41 01 02 03", "90 C1 01"},
+		{"90 00", "90 80 01"},
+		{"90 10 00 62 00 02 04 65 00", "90 90 03"},
+	} {
+		st := newStation(0x90, AllOptions())
+		got := st.answer(chars(line, []burst{{b: adu("91 03 00 50 00 01")}, {after: 30 * sim.Millisecond, b: adu(c.in)}}))
+		if hex(got) != hex(adu(c.want)) {
+			t.Errorf("%s: got % x, want %s", c.in, got, c.want)
+		}
 	}
 }

@@ -11,7 +11,8 @@ const maxTries = 4
 // byPause finds a frame whose length the bytes do not tell, or whose byte count
 // lies (which the slave answers with an exception): from the start up to a
 // pause, with the right CRC. While a reply is due that is too little to take
-// something for a request.
+// something for a request, unless it is to a slave here and a pause is before it
+// as well: what a damaged reply holds goes on from what was damaged.
 func (f *Framer) byPause(end int) (int, FrameKind) {
 	kind := Request
 	if f.expects(0, end) {
@@ -19,7 +20,7 @@ func (f *Framer) byPause(end int) (int, FrameKind) {
 			return 0, Noise // the reply that is due has its length
 		}
 		kind = Reply
-	} else if f.replyDue(f.at[0] - f.char) {
+	} else if start := f.at[0] - f.char; f.replyDue(start) && (!f.isOwn(f.buf[0]) || start-f.frame.End < f.t35) {
 		return 0, Noise
 	}
 	tries := 0
