@@ -128,44 +128,16 @@ func (d *Daemon) bmcUp(a BMCArgs) (string, error) {
 	return fmt.Sprintf("the stand-in BMC is up after %.1f s", g.guest.Status().Ready), nil
 }
 
-func (d *Daemon) startBMC(a BMCArgs) (g *bmcGuest, err error) {
+func (d *Daemon) startBMC(a BMCArgs) (*bmcGuest, error) {
 	if err := d.ctx.Err(); err != nil {
 		return nil, err // the fabric is going down
 	}
-	m := d.spec().Rack.BMC
-	c := bmc.Config{Name: m.Name, Dir: filepath.Join(d.dir, "bmc"), Image: a.Image, Machine: a.Machine, MAC: m.MAC.String(), Log: d.logf}
-	if c.Image == "" {
-		c.Image = m.Image
-	}
-	if c.Machine == "" {
-		c.Machine = m.Machine
-	}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("BMC: %w", err)
-	}
-	g = &bmcGuest{d: d}
+	g := &bmcGuest{d: d}
 	var ctx context.Context
 	ctx, g.cancel = context.WithCancel(d.ctx)
-	defer func() {
-		if err != nil {
-			g.cancel()
-			g.release()
-		}
-	}()
-	if d.fab.Management() != nil {
-		if g.nic, c.Net, err = d.newBMCNIC(); err != nil {
-			return nil, err
-		}
-		c.Addr = m.Addr
-	}
-	if g.bridges, err = d.newBMCBridges(); err != nil {
-		if c.Net != nil {
-			c.Net.Close()
-		}
-		return nil, err
-	}
-	c.Bridges = len(g.bridges)
-	if g.guest, err = bmc.Start(ctx, c); err != nil {
+	if err := g.start(ctx, a); err != nil {
+		g.cancel()
+		g.release()
 		return nil, err
 	}
 	for i, b := range g.bridges {
@@ -176,6 +148,33 @@ func (d *Daemon) startBMC(a BMCArgs) (g *bmcGuest, err error) {
 	d.mu.Unlock()
 	go g.watch()
 	return g, nil
+}
+
+// start makes what the guest is joined to, and starts it.
+func (g *bmcGuest) start(ctx context.Context, a BMCArgs) (err error) {
+	d, m := g.d, g.d.spec().Rack.BMC
+	c := bmc.Config{Name: m.Name, Dir: filepath.Join(d.dir, "bmc"), Image: a.Image, Machine: a.Machine, MAC: m.MAC.String(), Log: d.logf}
+	if c.Image == "" {
+		c.Image = m.Image
+	}
+	if c.Machine == "" {
+		c.Machine = m.Machine
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return fmt.Errorf("BMC: %w", err)
+	}
+	if g.bridges, err = d.newBMCBridges(); err != nil {
+		return err
+	}
+	c.Bridges = len(g.bridges)
+	if d.fab.Management() != nil {
+		if g.nic, c.Net, err = d.newBMCNIC(); err != nil {
+			return err
+		}
+		c.Addr = m.Addr
+	}
+	g.guest, err = bmc.Start(ctx, c)
+	return err
 }
 
 // watch cleans up after a guest that has ended by itself.

@@ -58,7 +58,7 @@ type Guest struct {
 // the stand-in. The error names the remedy.
 func Start(ctx context.Context, c Config) (*Guest, error) {
 	if c.Net != nil {
-		defer c.Net.Close()
+		defer c.Net.Close() // also where QEMU has not come to inherit it
 	}
 	if c.Log == nil {
 		c.Log = func(string, ...any) {}
@@ -93,7 +93,7 @@ func (c *Config) complete(ctx context.Context) error {
 	return checkMachine(ctx, c.Machine)
 }
 
-func start(ctx context.Context, c Config) (g *Guest, err error) {
+func start(ctx context.Context, c Config) (*Guest, error) {
 	path, err := qemu()
 	if err != nil {
 		return nil, err
@@ -101,81 +101,101 @@ func start(ctx context.Context, c Config) (g *Guest, err error) {
 	if err := c.complete(ctx); err != nil {
 		return nil, err
 	}
-	g = &Guest{cfg: c, said: vm.NewTail(4096), began: time.Now()}
-	var closers []func() error
-	defer func() {
-		for _, f := range closers {
-			f() // of the files that QEMU has now
-		}
-	}()
-	var f files
-	var inherited []*os.File
-	inherit := func(file *os.File) int {
-		inherited = append(inherited, file)
-		return 2 + len(inherited)
+	g := &Guest{cfg: c, said: vm.NewTail(4096), began: time.Now()}
+	if err = g.launch(path); err == nil {
+		err = g.runs(ctx)
 	}
-	line := func() (net.Conn, int, error) {
-		ours, theirs, err := pair()
-		if err != nil {
-			return nil, 0, err
-		}
-		closers = append(closers, theirs.Close)
-		return ours, inherit(theirs), nil
-	}
-	tty, fd, err := line()
 	if err != nil {
-		return nil, err
-	}
-	f.console = fd
-	if g.console, err = newConsole(tty, filepath.Join(c.Dir, consoleLog)); err != nil {
-		tty.Close()
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			g.close()
-		}
-	}()
-	var fmc flash
-	if c.Image == "" {
-		initrd, err := vm.MemFile("initramfs", nil)
-		if err != nil {
-			return nil, err
-		}
-		closers = append(closers, initrd.Close)
-		k, err := writeRoot(initrd, standIn.Dir())
-		if err != nil {
-			return nil, err
-		}
-		f.initrd = inherit(initrd)
-		conn, fd, err := line()
-		if err != nil {
-			return nil, err
-		}
-		f.shell, g.shell = fd, newShell(conn, k)
-	} else {
-		var file *os.File
-		if file, fmc, err = copyFlash(c.Image); err != nil {
-			return nil, err
-		}
-		closers = append(closers, file.Close)
-		f.flash = inherit(file)
-	}
-	if c.Net != nil {
-		f.net = inherit(c.Net)
-	}
-	g.cmd = exec.Command(path, arguments(&c, f, fmc)...)
-	g.cmd.ExtraFiles = inherited
-	if g.process, err = vm.StartProcess(g.cmd, g.said, g.said); err != nil {
-		return nil, err
-	}
-	if err := g.runs(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, g.close())
 	}
 	if g.shell != nil {
 		go g.greet()
 	}
 	return g, nil
+}
+
+// legacy is what QEMU inherits; our copies are closed when it has started.
+type legacy struct {
+	files
+	all []*os.File
+}
+
+func (l *legacy) add(f *os.File) (fd int) {
+	l.all = append(l.all, f)
+	return 2 + len(l.all)
+}
+
+// line adds a serial line and returns our end of it.
+func (l *legacy) line() (ours net.Conn, fd int, err error) {
+	ours, theirs, err := pair()
+	if err != nil {
+		return nil, 0, err
+	}
+	return ours, l.add(theirs), nil
+}
+
+func (l *legacy) close() {
+	for _, f := range l.all {
+		f.Close()
+	}
+}
+
+// launch starts QEMU.
+func (g *Guest) launch(path string) (err error) {
+	c := &g.cfg
+	l := &legacy{}
+	defer l.close()
+	tty, fd, err := l.line()
+	if err != nil {
+		return err
+	}
+	if g.console, err = newConsole(tty, filepath.Join(c.Dir, consoleLog)); err != nil {
+		tty.Close()
+		return err
+	}
+	l.console = fd
+	var fmc flash
+	if c.Image == "" {
+		err = g.prepareStandIn(l)
+	} else {
+		var file *os.File
+		if file, fmc, err = copyFlash(c.Image); err == nil {
+			l.flash = l.add(file)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Net != nil {
+		l.net = l.add(c.Net)
+	}
+	g.cmd = exec.Command(path, arguments(c, l.files, fmc)...)
+	g.cmd.ExtraFiles = l.all
+	p, err := vm.StartProcess(g.cmd, g.said, g.said)
+	if err == nil {
+		g.process = p
+	}
+	return err
+}
+
+// prepareStandIn makes what the stand-in has and an image has not: its root, and
+// the line to its shell.
+func (g *Guest) prepareStandIn(l *legacy) error {
+	initrd, err := vm.MemFile("initramfs", nil)
+	if err != nil {
+		return err
+	}
+	l.initrd = l.add(initrd)
+	k, err := writeRoot(initrd, standIn.Dir())
+	if err != nil {
+		return fmt.Errorf("the stand-in in %s: %w; remove that directory, and the next start fetches it again", standIn.Dir(), err)
+	}
+	conn, fd, err := l.line()
+	if err != nil {
+		return err
+	}
+	l.shell, g.shell = fd, newShell(conn, k)
+	return nil
 }
 
 // pair makes the two ends of a serial line.
@@ -341,7 +361,7 @@ func (g *Guest) close() error {
 		g.shell.close()
 	}
 	var err error
-	if g.process != nil && g.cmd.Process != nil {
+	if g.process != nil {
 		g.cmd.Process.Kill() // an error: it has ended
 		select {
 		case <-g.process.Done():
@@ -349,5 +369,8 @@ func (g *Guest) close() error {
 			err = errors.New("QEMU does not die; is it stopped by a debugger?")
 		}
 	}
-	return errors.Join(err, g.console.Close())
+	if g.console != nil {
+		err = errors.Join(err, g.console.Close())
+	}
+	return err
 }

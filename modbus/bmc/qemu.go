@@ -36,11 +36,13 @@ func Machines(ctx context.Context) ([]string, error) {
 }
 
 // parseMachines picks from "NAME   DESCRIPTION" a line those whose description
-// tells of a BMC or the evaluation board of one.
+// tells of a BMC, or the evaluation board of one, with a processor of ASPEED's:
+// those of Nuvoton have a Cortex-A9.
 func parseMachines(help string) (l []string) {
 	for line := range strings.Lines(help) {
-		name, what, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if ok && (strings.Contains(what, "BMC") || strings.Contains(what, "Aspeed")) {
+		name, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		board := strings.Contains(what, "BMC") || strings.Contains(what, "Aspeed")
+		if board && !strings.Contains(what, "Cortex-A9") && !strings.Contains(what, "Cortex-M") {
 			l = append(l, name)
 		}
 	}
@@ -70,7 +72,7 @@ func arguments(c *Config, f files, fmc flash) []string {
 		machine += ",fmc-model=" + fmc.model
 		l = append(l, "-drive", fmt.Sprintf("file=/proc/self/fd/%d,if=mtd,format=raw,file.locking=off", f.flash))
 	} else {
-		l = append(l, "-no-reboot", "-m", "1G", "-smp", "2",
+		l = append(l, "-no-reboot", "-m", "512M", "-smp", "2", "-accel", "tcg,thread=multi,tb-size=128",
 			"-kernel", standInPath(kernelFile), "-dtb", standInPath(treeFile), "-initrd", fmt.Sprintf("/proc/self/fd/%d", f.initrd),
 			"-append", commandLine(c))
 	}
