@@ -78,6 +78,6 @@ programs_test=("${programs_demo[@]}" tshark=tshark traceroute=traceroute gcc=gcc
 	iperf3=iperf3 unshare=util-linux opensm=opensm ibstat=infiniband-diags mbpoll=mbpoll
 	/usr/include/modbus/modbus.h=libmodbus-dev /usr/bin/python3=python3 /usr/lib/python3/dist-packages/pymodbus=python3-pymodbus
 	/usr/lib/python3/dist-packages/serial=python3-serial /usr/lib/python3/dist-packages/serial_asyncio=python3-serial-asyncio)
-programs_lab=("${programs_demo[@]}" qemu-system-x86_64=qemu-system-x86 modprobe=kmod xz=xz-utils make=make gcc=gcc rping=rdmacm-utils)
+programs_lab=("${programs_demo[@]}" qemu-system-x86_64=qemu-system-x86 qemu-system-arm=qemu-system-arm modprobe=kmod xz=xz-utils make=make gcc=gcc rping=rdmacm-utils)
 programs_sm=(opensm=opensm ibsim=ibsim-utils gcc=gcc /usr/include/stdlib.h=libc6-dev)
 programs_bench=("${programs_demo[@]}" qperf=qperf iperf3=iperf3 mn=mininet python3=python3 brctl=bridge-utils)

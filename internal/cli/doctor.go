@@ -10,6 +10,7 @@ import (
 	"cnuas/internal/rdma"
 	"cnuas/internal/seccomp"
 	"cnuas/internal/vm"
+	"cnuas/modbus/bmc"
 )
 
 // doctor prints one line per thing that a fabric needs or can use.
@@ -37,7 +38,7 @@ func (a *app) doctor(args []string) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, name, detail)
 	}
-	for _, c := range slices.Concat(host.Probe(), rdma.Checks(), vm.Probe()) {
+	for _, c := range slices.Concat(host.Probe(), rdma.Checks(), vm.Probe(), bmc.Probe()) {
 		line(c.Name, c.OK, c.Need, c.Detail, c.Remedy)
 	}
 	for _, c := range seccomp.Probe() {

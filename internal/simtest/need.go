@@ -21,7 +21,7 @@ var packages = map[string]string{
 	"ibv_rc_pingpong": "ibverbs-utils", "ibv_asyncwatch": "ibverbs-utils",
 	"ip": "iproute2", "tc": "iproute2", "ss": "iproute2",
 	"ucx_perftest": "ucx-utils", "ucx_info": "ucx-utils", "mpirun": "openmpi-bin", "mpicc": "libopenmpi-dev", "unshare": "util-linux",
-	"ping": "iputils-ping", "/usr/bin/python3": "python3", "capinfos": "wireshark-common", "mn": "mininet",
+	"ping": "iputils-ping", "/usr/bin/python3": "python3", "capinfos": "wireshark-common", "mn": "mininet", "depmod": "kmod", "xz": "xz-utils",
 }
 
 // InCI tells whether the environment claims to be complete: the variable CI is
