@@ -109,7 +109,9 @@ func (c *Console) Attach(conn io.ReadWriteCloser) {
 		c.mu.Unlock()
 		return
 	}
-	t.out <- append([]byte(nil), c.last...)
+	if len(c.last) > 0 {
+		t.out <- append([]byte(nil), c.last...)
+	}
 	c.terms[t] = true
 	c.mu.Unlock()
 	go func() {

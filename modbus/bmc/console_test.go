@@ -34,13 +34,15 @@ func TestConsole(t *testing.T) {
 		close(gone)
 	}()
 	b := make([]byte, 100)
-	if n, err := term.Read(b); string(b[:n]) != "U-Boot\r\n" || err != nil {
-		t.Errorf("%q %v", b[:n], err)
+	hear := func(want string) {
+		t.Helper()
+		if n, err := io.ReadFull(term, b[:len(want)]); string(b[:n]) != want || err != nil {
+			t.Errorf("%q %v, want %q", b[:n], err, want)
+		}
 	}
+	hear("U-Boot\r\n")
 	io.WriteString(guest, "login: ")
-	if n, err := term.Read(b); string(b[:n]) != "login: " || err != nil {
-		t.Errorf("%q %v", b[:n], err)
-	}
+	hear("login: ")
 	go io.WriteString(term, "root\n")
 	if n, err := guest.Read(b); string(b[:n]) != "root\n" || err != nil {
 		t.Errorf("%q %v", b[:n], err)
