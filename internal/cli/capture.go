@@ -33,6 +33,9 @@ func (a *app) capture(args []string) error {
 	if len(ports) == 0 {
 		return usageError("name at least one port, such as s1:1 or h1:eth0; cnuas status lists them")
 	}
+	if *limit < 0 {
+		return usageError("--duration %v: use a time above 0, such as 10s", *limit)
+	}
 	if *file == "" {
 		return usageError("say where to write with -w FILE, or -w - for standard output")
 	}

@@ -68,6 +68,17 @@ var rackTakes = map[string]struct {
 	"probe":      {1, 1, "json " + probeOptions},
 }
 
+// faultTakes are the options of rack fault that are not for all kinds.
+var faultTakes = map[string]string{
+	"noise":      "burst every",
+	"bit-errors": "share slave",
+	"drop":       "share slave",
+	"stray":      "share slave",
+	"late":       "share slave delay",
+	"wrong-crc":  "share slave",
+	"silent":     "share slave",
+}
+
 func (a *app) rack(args []string) error {
 	fs := flag.NewFlagSet("rack", flag.ContinueOnError)
 	o := rackFlags{
@@ -106,6 +117,20 @@ func (a *app) rack(args []string) error {
 		return err
 	}
 	switch action {
+	case "fault":
+		if err := checkFault(fs, pos[2]); err != nil {
+			return err
+		}
+	case "probe":
+		if err := checkProbe(fs); err != nil {
+			return err
+		}
+	case "capture":
+		if *o.duration < 0 {
+			return usageError("--duration %v: use a time above 0, such as 10s", *o.duration)
+		}
+	}
+	switch action {
 	case "capture":
 		return a.rackCapture(&o, pos[1])
 	case "probe":
@@ -116,6 +141,32 @@ func (a *app) rack(args []string) error {
 		return err
 	}
 	return a.askRack(&o, req)
+}
+
+// checkFault refuses options that mean nothing to the kind of a fault.
+func checkFault(fs *flag.FlagSet, kind string) (err error) {
+	takes, ok := faultTakes[kind]
+	if !ok {
+		return usageError("there is no fault %q of a segment; use one of %s", kind, strings.Join(bus.FaultKinds(), ", "))
+	}
+	fs.Visit(func(f *flag.Flag) {
+		if f.Name != "fabric" && f.Name != "for" && !wordIn(takes, f.Name) {
+			err = usageError("--%s does not go with the fault %s, which takes --%s", f.Name, kind, strings.Join(append(strings.Fields(takes), "for"), ", --"))
+		}
+	})
+	return err
+}
+
+// checkProbe refuses options that the probe would pass over.
+func checkProbe(fs *flag.FlagSet) (err error) {
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, x := range [][2]string{{"parity", "baud"}, {"stop", "baud"}, {"count", "register"}} {
+		if given[x[0]] && !given[x[1]] {
+			return usageError("--%s goes with --%s only: add it", x[0], x[1])
+		}
+	}
+	return nil
 }
 
 func wordIn(list, word string) bool {
@@ -168,9 +219,6 @@ func rackRequest(o *rackFlags, pos []string) (r daemon.RackArgs, err error) {
 // rackFault reads the options of a fault of a segment.
 func rackFault(o *rackFlags, kind string) (*daemon.RackFault, error) {
 	f := &daemon.RackFault{Kind: kind, Slave: *o.slave, For: *o.length, Share: 1}
-	if _, ok := bus.FaultKindOf(kind); !ok {
-		return nil, usageError("there is no fault %q of a segment; use one of %s", kind, strings.Join(bus.FaultKinds(), ", "))
-	}
 	switch kind {
 	case "drop":
 		f.Share = 0.01
@@ -184,7 +232,7 @@ func rackFault(o *rackFlags, kind string) (*daemon.RackFault, error) {
 	if *o.share != "" {
 		v, err := fraction(*o.share)
 		if err != nil || v == 0 {
-			return nil, usageError("--share %s: use a share above 0, such as 1%% or 1e-3", *o.share)
+			return nil, usageError("--share %s: use a share above 0 and up to 1, such as 1%% or 1e-3", *o.share)
 		}
 		f.Share = v
 	}

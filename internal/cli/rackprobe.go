@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"strconv"
@@ -124,6 +126,7 @@ func (a *app) rackProbe(o *rackFlags, path string) error {
 	if err != nil {
 		return err
 	}
+	log.SetOutput(io.Discard) // goburrow/serial also logs errors that it returns
 	if p.read {
 		return a.readRegisters(path, &p, *o.json)
 	}

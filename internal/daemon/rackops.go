@@ -215,6 +215,9 @@ func (d *Daemon) rackSet(a RackArgs) (string, error) {
 	var done []string
 	for _, v := range a.Set {
 		d.rack.Do(func() { err = d.rack.Plant().Set(name, v.Name, v.Value) })
+		if err != nil && len(done) > 0 {
+			err = fmt.Errorf("%w; set before that: %s", err, strings.Join(done, " "))
+		}
 		if err != nil {
 			return "", err
 		}

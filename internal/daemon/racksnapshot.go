@@ -166,7 +166,7 @@ func alerts(s *status.RackShelf, p *orv3.ShelfState) (l []string) {
 	case source && s.State == noMains:
 		l = append(l, fmt.Sprintf("%s has no AC: batteries carry its %.0f W", s.Name, p.Load))
 	case source && p.RedundancyLost:
-		l = append(l, s.Name+" has lost its redundancy: with one module less it does not carry its load")
+		l = append(l, s.Name+" has lost its redundancy: "+whyLost(p))
 	}
 	var out []string
 	alarms, order := map[string][]string{}, []string{}
@@ -191,6 +191,21 @@ func alerts(s *status.RackShelf, p *orv3.ShelfState) (l []string) {
 		l = append(l, fmt.Sprintf("%s: alarm %s: %s", s.Name, flags, strings.Join(alarms[flags], ", ")))
 	}
 	return l
+}
+
+// whyLost tells why a shelf is not redundant: it is not full, or is loaded too
+// much.
+func whyLost(p *orv3.ShelfState) string {
+	idle := 0
+	for i := range p.Modules {
+		if p.Modules[i].State != "on" {
+			idle++
+		}
+	}
+	if idle > 0 {
+		return fmt.Sprintf("%d of its %d modules give no power", idle, len(p.Modules))
+	}
+	return "with one module less it does not carry its load"
 }
 
 func theNodes(l []string) string {

@@ -39,7 +39,7 @@ func (r *Rack) addSegment(spec topology.RackSegment, h *pty.Hub) error {
 	if err := os.Symlink(s.tty.p.Path(), s.link); err != nil {
 		return fmt.Errorf("segment %s: %w", spec.Name, err)
 	}
-	if err := s.sock.open(s, s.link+".sock"); err != nil {
+	if err := s.sock.open(s, s.link+topology.SocketSuffix); err != nil {
 		return fmt.Errorf("segment %s: %w", spec.Name, err)
 	}
 	return nil

@@ -103,7 +103,7 @@ func TestReferenceNamesEveryKind(t *testing.T) {
 			ranges = "-"
 		}
 		if x.pmm != "" {
-			ranges += "; PMM " + rangesOf(shelfKindOf(x.pmm))
+			ranges += "; PMM " + rangesOf(x.frontKind())
 		}
 		fmt.Fprintf(&want, "| `%s` | %s | %v | %s | %d |\n", k.Name, title, x.line, ranges, x.maxSlots)
 	}

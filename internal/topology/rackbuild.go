@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cnuas/internal/sim"
 	"cnuas/modbus/orv3"
@@ -14,6 +15,10 @@ import (
 const (
 	DefaultTurnaround = 5 * sim.Millisecond // of slaves: from the end of a request to the reply
 	DefaultMachine    = "ast2600-evb"       // of a BMC, in QEMU
+
+	// SocketSuffix is what the socket of a segment has behind the segment's
+	// name; it lies beside the links to the terminals.
+	SocketSuffix = ".sock"
 
 	maxSegments = 32
 	maxShelves  = 256
@@ -83,6 +88,12 @@ func (b *rackBuilder) addSegments() {
 		name := f.name.get("bus" + strconv.Itoa(i))
 		if o := b.segment(name); o >= 0 {
 			b.r.errorf(f.key, "choose another name", "the segment %q is there twice, first in line %d", name, b.r.lines.of(b.f.segments[o].key))
+		}
+		socket, isSocket := strings.CutSuffix(name, SocketSuffix)
+		if o := b.segment(name + SocketSuffix); o >= 0 {
+			b.r.errorf(f.key, "choose another name", "the socket of segment %q would have the name of segment %q", name, b.rack.Segments[o].Name)
+		} else if isSocket && b.segment(socket) >= 0 {
+			b.r.errorf(f.key, "choose another name", "segment %q would have the name of the socket of segment %q", name, socket)
 		}
 		s := RackSegment{Name: name, Line: f.on(DefaultLine), Turnaround: f.turnaround.get(DefaultTurnaround), Echo: f.echo.get(false)}
 		if f.ttyParity.set {
@@ -203,7 +214,7 @@ func (b *rackBuilder) slotsOf(s *buildShelf) {
 	}
 	switch {
 	case k.pmm != "" && s.fileShelf.pmm.get(0) >= 0:
-		s.pmm = shelfKindOf(k.pmm)
+		s.pmm = k.frontKind()
 	case k.pmm == "" && s.fileShelf.pmm.get(-1) >= 0:
 		b.r.errorf(s.fileShelf.pmm.key, "remove it", "a shelf of kind %s has no power management module", k.name)
 	}

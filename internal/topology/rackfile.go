@@ -135,8 +135,13 @@ func (t *table) shelf() *fileShelf {
 		t.r.errorf(t.path, `add kind = "orv3-psu"`, "the shelf has no kind")
 	}
 	s.slots, s.hasSlots = t.slots()
+	if l, ok := t.m["slots"].([]any); ok && len(l) == 0 {
+		t.r.errorf(join(t.path, "slots"), "leave the key out for all slots; cnuas rack unplug takes modules out of a shelf that is up", "the shelf has no slot")
+	}
 	if l, ok := t.m["address"].([]any); ok {
-		s.list = len(l)
+		if s.list = len(l); s.list == 0 {
+			t.r.errorf(join(t.path, "address"), "give one for each slot, or leave the key out", "the list of addresses is empty")
+		}
 	}
 	s.addresses, _ = list(t, "address", "an address of 1 to 255, or a list of one for each slot", "use 1 to 255; 0 is the broadcast address", busAddress)
 	s.pmm = t.pmm()

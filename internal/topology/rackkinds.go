@@ -21,11 +21,23 @@ type shelfKind struct {
 // anyAddress is where kinds begin for which no master looks by itself.
 var anyAddress = [][2]uint8{{14, 247}}
 
+// shelfKindOf finds a kind of shelf. Those of modules that stand in front of a
+// shelf are none.
 func shelfKindOf(name string) *shelfKind {
 	k, ok := orv3.KindOf(name)
-	if !ok {
+	if !ok || k.Role == orv3.RolePMM {
 		return nil
 	}
+	return newShelfKind(k)
+}
+
+// frontKind is the kind of the module in front of the shelves of a kind.
+func (k *shelfKind) frontKind() *shelfKind {
+	f, _ := orv3.KindOf(k.pmm)
+	return newShelfKind(f)
+}
+
+func newShelfKind(k orv3.Kind) *shelfKind {
 	s := &shelfKind{name: k.Name, role: k.Role, slotName: k.SlotName, line: k.Map.Line, maxSlots: k.MaxSlots, pmm: k.PMM}
 	if s.ranges = rangesOfMap(k.Map); len(s.ranges) == 0 {
 		s.ranges = anyAddress
@@ -42,7 +54,9 @@ func rangesOfMap(m *orv3.Map) (l [][2]uint8) {
 
 func shelfKindNames() (l []string) {
 	for _, k := range orv3.Kinds() {
-		l = append(l, k.Name)
+		if k.Role != orv3.RolePMM {
+			l = append(l, k.Name)
+		}
 	}
 	return l
 }

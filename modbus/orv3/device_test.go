@@ -324,6 +324,9 @@ func TestSet(t *testing.T) {
 		{"psu/psu1", "psu_output_voltage", "49.5", ""},
 		{"psu/psu1", "79", "0xC800", ""},
 		{"psu/psu1", "psu_output_voltage", "99", "holds at most 63.9"},
+		{"psu/psu1", "psu_output_voltage", "NaN", "want a number V"},
+		{"psu/psu1", "psu_output_voltage", "-inf", "want a number V"},
+		{"psu/psu1", "psu_output_voltage", "-1", "holds at least 0 V"},
 		{"psu/psu1", "PSU_MFR_Model", "XYZ", ""},
 		{"psu/psu1", "PSU_MFR_Model", "a text that is too long", "it holds 16"},
 		{"psu/psu1", "58", "1", "no register begins at 58"},
@@ -408,5 +411,15 @@ func TestUpdateOfABattery(t *testing.T) {
 	b.at(20)
 	if a, c := b.value("bbu/bbu1", "Discharge_Current"), b.value("bbu/bbu2", "Discharge_Current"); a < 35 || a > 45 || c < 35 || c > 45 {
 		t.Errorf("after the update %g A, the other %g A", a, c)
+	}
+}
+
+// A PMM sums up the alarms of the modules of its shelf: it must not be one.
+func TestNoShelfOfPMMs(t *testing.T) {
+	_, err := NewPlant(sim.NewEngine(1).NewProc(), PlantConfig{Shelves: []ShelfConfig{
+		{Name: "shelf1", Kind: "hpr-pmm-psu", Slots: []SlotConfig{{Number: 1, Name: "pmm", Address: 32}}},
+	}})
+	if err == nil || !strings.Contains(err.Error(), "give the shelf's kind") {
+		t.Error(err)
 	}
 }

@@ -72,6 +72,9 @@ func NewPlant(p *sim.Proc, cfg PlantConfig) (*Plant, error) {
 		if s.kind == nil {
 			return nil, fmt.Errorf("shelf %s: unknown kind %q: want one of %s", sc.Name, sc.Kind, kindNames())
 		}
+		if s.kind.Role == RolePMM { // it would sum up its own alarms
+			return nil, fmt.Errorf("shelf %s: %s is what stands in front of a shelf: give the shelf's kind, and the PMM beside its slots", sc.Name, sc.Kind)
+		}
 		pl.shelves = append(pl.shelves, s)
 		for _, slot := range sc.Slots {
 			d, err := pl.newDevice(s, s.kind, slot)
@@ -102,8 +105,11 @@ func NewPlant(p *sim.Proc, cfg PlantConfig) (*Plant, error) {
 
 func kindNames() string {
 	s := ""
-	for i, k := range world().kinds {
-		if i > 0 {
+	for _, k := range world().kinds {
+		if k.Role == RolePMM {
+			continue
+		}
+		if s != "" {
 			s += ", "
 		}
 		s += k.Name

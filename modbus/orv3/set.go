@@ -2,6 +2,7 @@ package orv3
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -63,12 +64,15 @@ func (d *Device) SetRegister(name, value string) error {
 		r.putRaw(w, v)
 	default:
 		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s: %s=%s: want a number%s, 0x... for its bits, or auto", d.Name(), r.Name, value, unitText(r.Unit))
 		}
 		r.Encode(w, v)
-		if got := r.Decode(w); got-v > r.Resolution() || v-got > r.Resolution() {
+		switch got := r.Decode(w); {
+		case v-got > r.Resolution():
 			return fmt.Errorf("%s: %s=%s: it holds at most %g%s", d.Name(), r.Name, value, got, unitText(r.Unit))
+		case got-v > r.Resolution():
+			return fmt.Errorf("%s: %s=%s: it holds at least %g%s", d.Name(), r.Name, value, got, unitText(r.Unit))
 		}
 	}
 	d.store(i, w, d.effect(r))
