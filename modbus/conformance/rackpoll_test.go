@@ -4,6 +4,7 @@ package conformance
 
 import (
 	"flag"
+	"fmt"
 	"testing"
 	"time"
 
@@ -71,6 +72,30 @@ func live(t *testing.T) (g *rig, plan []poll) {
 	return g, plan
 }
 
+// journal keeps what was on a segment, to be shown where counts differ.
+type journal struct {
+	at   []sim.Time
+	line []string
+}
+
+// Frame implements bus.Observer.
+func (j *journal) Frame(f *bus.Frame) {
+	j.at = append(j.at, f.Start)
+	j.line = append(j.line, fmt.Sprintf("%v to %v: %v of %s, %v: % x", f.Start, f.End, f.Kind, f.Station, f.Bad, f.Bytes))
+}
+
+// show logs what was there from one time to another.
+func (j *journal) show(t *testing.T, from, to sim.Time) {
+	for i, at := range j.at {
+		if at >= from && at <= to {
+			t.Log("    " + j.line[i])
+		}
+	}
+}
+
+// lost is an exchange in which the client got no reply, in the rack's time.
+type lost struct{ from, to sim.Time }
+
 // TestNoiseLive: what a program counts on a terminal is what the segment
 // counts.
 func TestNoiseLive(t *testing.T) {
@@ -89,16 +114,32 @@ func TestNoiseLive(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
 			g, plan := live(t)
+			j := &journal{}
+			g.Do(func() { g.bus.Observe(j) })
 			g.inject(x.fault)
 			c := openSerial(t, g.TTY("bus0"))
-			c.timeout = 500 * time.Millisecond // far above what the machine adds
-			c.run(plan, 12*time.Second)
+			c.timeout = time.Second // far above what the machine adds
+			var without []lost
+			for i, end := 0, time.Now().Add(14*time.Second); time.Now().Before(end); i++ {
+				errors, from := c.errors(), g.now()
+				c.exchange(plan[i%len(plan)].req)
+				if c.errors() > errors {
+					without = append(without, lost{from, g.now()})
+				}
+				time.Sleep(c.gap)
+			}
 			g.clear()
 			time.Sleep(time.Duration(bus.AnswerTime.Nanoseconds()) + 100*time.Millisecond)
 			n := g.segment()
 			agree(t, c.tally, n, false)
 			if c.errors() < 5 && n.RepliesSpoiled < 20 || c.Exceptions == 0 {
 				t.Errorf("%+v: the fault does too little", c.tally)
+			}
+			if t.Failed() {
+				for _, l := range without {
+					t.Logf("no reply from %v to %v:", l.from, l.to)
+					j.show(t, l.from, l.to)
+				}
 			}
 			t.Logf("%+v", c.tally)
 		})
