@@ -136,6 +136,6 @@ func TestLibmodbus(t *testing.T) {
 	t.Parallel()
 	bin := buildLibmodbus(t)
 	g := newRig(t)
-	a := startAsker(t, exec.Command(bin, g.TTY("bus0"), "19200", "E", "400"))
+	a := startAsker(t, exec.Command(bin, g.TTY("bus0"), "19200", "E", "800"))
 	play(t, "libmodbus", libmodbusCases, a.ask)
 }

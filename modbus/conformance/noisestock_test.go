@@ -40,9 +40,9 @@ func TestNoiseLibmodbus(t *testing.T) {
 			t.Parallel()
 			g, _ := live(t)
 			g.inject(x.fault)
-			a := startAsker(t, exec.Command(bin, g.TTY("bus0"), "115200", "E", "300"))
+			a := startAsker(t, exec.Command(bin, g.TTY("bus0"), "115200", "E", "800"))
 			var c tally
-			for i := 0; c.Polls < 200; i++ {
+			for i := 0; c.Polls < 160; i++ {
 				addr, reg, n := uint8(1+i%8), uint16(1+i%200), uint16(1+i%20)
 				if i%10 == 9 {
 					reg = 900
@@ -84,7 +84,7 @@ func TestNoiseMbpoll(t *testing.T) {
 	g, _ := live(t)
 	g.inject(bus.Fault{Kind: bus.WrongCRC, Prob: 0.2})
 	g.inject(bus.Fault{Kind: bus.Silent, Prob: 0.2})
-	c := exec.Command(mbpoll, "-m", "rtu", "-0", "-b", "115200", "-P", "even", "-a", "3", "-r", "10", "-c", "4", "-l", "100", "-o", "0.2", g.TTY("bus0"))
+	c := exec.Command(mbpoll, "-m", "rtu", "-0", "-b", "115200", "-P", "even", "-a", "3", "-r", "10", "-c", "4", "-l", "100", "-o", "0.6", g.TTY("bus0"))
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Start(); err != nil {

@@ -19,10 +19,11 @@ type serialClient struct {
 	tally
 	t       testing.TB
 	fd      int
-	timeout time.Duration // from the end of the request on
+	timeout time.Duration // from the end of the request on, of time in which the machine ran
 	gap     time.Duration // from one exchange to the next
 	latency []time.Duration
 	late    time.Duration // the most that a poll was behind its time
+	stalls  int           // times that the machine stood still for more than stall
 	buf     [1024]byte
 }
 
@@ -57,10 +58,11 @@ func (c *serialClient) exchange(req []byte) {
 	}
 	c.Polls++
 	got := c.buf[:0]
-	for end := start.Add(wireOf(len(req)) + c.timeout); ; {
+	left := wireOf(len(req)) + c.timeout
+	for {
 		f := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}
-		wait := max(0, int(time.Until(end)/time.Millisecond)+1)
-		n, err := unix.Poll(f, wait)
+		before := time.Now()
+		n, err := unix.Poll(f, int(slice/time.Millisecond))
 		if err != nil && err != unix.EINTR {
 			c.t.Fatal(err)
 		}
@@ -75,12 +77,24 @@ func (c *serialClient) exchange(req []byte) {
 				return
 			}
 		}
-		if !time.Now().Before(end) || len(got) == len(c.buf) {
+		took := time.Since(before)
+		if took > slice+stall {
+			c.stalls++
+		}
+		if left -= min(took, 2*slice); left <= 0 || len(got) == len(c.buf) {
 			c.gaveUp(len(got) > 0)
 			return
 		}
 	}
 }
+
+const (
+	// slice is how long the client sleeps at a time while it waits. A virtual
+	// machine may stand still for longer than a reply takes, client and slaves
+	// alike: of such a time no more than two slices count.
+	slice = 10 * time.Millisecond
+	stall = 50 * time.Millisecond
+)
 
 // run follows a plan for a time.
 func (c *serialClient) run(plan []poll, d time.Duration) {
