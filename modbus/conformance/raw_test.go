@@ -209,12 +209,10 @@ func TestRaw(t *testing.T) {
 	play(t, "raw", rawCases, func(do string) string {
 		want := wanted(do)
 		got := rawCase(t, g, r, do, want)
-		// A busy machine stretches a pause beyond what the case is about.
-		for range 3 {
-			if got == want || !strings.Contains(do, " -") && !strings.Contains(do, " ~") {
-				break
-			}
-			t.Logf("once more, for its pauses: %s: %s", short(do), short(got))
+		// A busy machine stretches pauses beyond what a case is about, and
+		// answers when the case has ended. It does not do so each time.
+		for n := 0; n < 3 && got != want; n++ {
+			t.Logf("once more: %s: %s", short(do), short(got))
 			r.collect(1<<20, 200*time.Millisecond)
 			got = rawCase(t, g, r, do, want)
 		}
