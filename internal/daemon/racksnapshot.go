@@ -34,7 +34,9 @@ func (d *Daemon) rackStatus() *status.Rack {
 	for i := range plant.Shelves {
 		s := d.shelfStatus(i, &plant.Shelves[i])
 		r.Shelves = append(r.Shelves, s)
-		r.Alerts = append(r.Alerts, alerts(&s, &plant.Shelves[i])...)
+	}
+	for i := range r.Shelves {
+		r.Alerts = append(r.Alerts, alerts(&r.Shelves[i], &plant.Shelves[i], dark(r.Shelves, plant.Shelves, i))...)
 	}
 	r.Loads = d.rackLoads()
 	if b := spec.BMC; b != nil {
@@ -157,12 +159,35 @@ func shelfState(p *orv3.ShelfState) string {
 	return strings.Join(l, ", ")
 }
 
-// alerts are what a user should know of a shelf without looking for it.
-func alerts(s *status.RackShelf, p *orv3.ShelfState) (l []string) {
+// dark are the nodes of a shelf that no shelf gives power.
+func dark(shelves []status.RackShelf, states []orv3.ShelfState, of int) (l []string) {
+	lit := map[string]bool{}
+	for i := range shelves {
+		if states[i].Powered {
+			for _, n := range shelves[i].Feeds {
+				lit[n] = true
+			}
+		}
+	}
+	for _, n := range shelves[of].Feeds {
+		if !lit[n] {
+			l = append(l, n)
+		}
+	}
+	return l
+}
+
+// alerts are what a user should know of a shelf without looking for it; nodes
+// are those of its nodes that have no power.
+func alerts(s *status.RackShelf, p *orv3.ShelfState, nodes []string) (l []string) {
 	source := p.Role == orv3.RolePSU || p.Role == orv3.RoleTether
 	switch {
+	case source && !p.Powered && len(nodes) == 0 && len(s.Feeds) > 0:
+		l = append(l, fmt.Sprintf("the busbar of %s is down: its nodes draw from others", s.Name))
+	case source && !p.Powered && len(nodes) == 0:
+		l = append(l, fmt.Sprintf("the busbar of %s is down", s.Name))
 	case source && !p.Powered:
-		l = append(l, fmt.Sprintf("the busbar of %s is down: %s without power (programs in them go on all the same)", s.Name, theNodes(s.Feeds)))
+		l = append(l, fmt.Sprintf("the busbar of %s is down: %s without power (programs in them go on all the same)", s.Name, theNodes(nodes)))
 	case source && s.State == noMains:
 		l = append(l, fmt.Sprintf("%s has no AC: batteries carry its %.0f W", s.Name, p.Load))
 	case source && p.RedundancyLost:

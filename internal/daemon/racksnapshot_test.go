@@ -54,9 +54,29 @@ func TestAlerts(t *testing.T) {
 		{"battery", orv3.ShelfState{Role: orv3.RoleBBU, Modules: modules("full")}, nil},
 	} {
 		s := status.RackShelf{Name: "shelf1", Feeds: []string{"h1", "h2"}, State: shelfState(&c.shelf)}
-		if d := cmp.Diff(c.want, alerts(&s, &c.shelf)); d != "" {
+		if d := cmp.Diff(c.want, alerts(&s, &c.shelf, s.Feeds)); d != "" {
 			t.Errorf("%s: %s", c.what, d)
 		}
+	}
+}
+
+// A node that another shelf feeds as well is not without power.
+func TestDarkNodes(t *testing.T) {
+	shelves := []status.RackShelf{{Name: "a", Feeds: []string{"h1", "h2"}}, {Name: "b", Feeds: []string{"h2"}}, {Name: "c"}}
+	states := []orv3.ShelfState{{Role: orv3.RolePSU}, {Role: orv3.RolePSU, Powered: true}, {Role: orv3.RolePSU}}
+	var got []string
+	say := func() {
+		for i := range shelves {
+			got = append(got, alerts(&shelves[i], &states[i], dark(shelves, states, i))...)
+		}
+	}
+	say()
+	shelves[0].Feeds = shelves[1].Feeds
+	say()
+	if d := cmp.Diff([]string{
+		"the busbar of a is down: node h1 is without power (programs in them go on all the same)", "the busbar of c is down",
+		"the busbar of a is down: its nodes draw from others", "the busbar of c is down"}, got); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -3,6 +3,8 @@ package rack
 import (
 	"context"
 	"time"
+
+	"cnuas/internal/topology"
 )
 
 // period of housekeeping: a client that reads a power supply twice a second
@@ -45,21 +47,31 @@ func (r *Rack) stopped() bool {
 }
 
 // shares are the watts that each shelf gives, by its index: a node that is fed
-// by several shelves draws the same from each.
-func (r *Rack) shares(nodes []float64) []float64 {
-	feeds := make([]int, len(nodes))
-	for _, s := range r.spec.Shelves {
+// by several shelves draws the same from each whose busbar is up. Where none is,
+// from all: that is what meets the first that comes back.
+func shares(shelves []topology.RackShelf, powered func(shelf int) bool, nodes []float64) []float64 {
+	feeds, live := make([]int, len(nodes)), make([]int, len(nodes))
+	on := make([]bool, len(shelves))
+	for i, s := range shelves {
+		on[i] = len(s.Feeds) > 0 && powered(i)
 		for _, n := range s.Feeds {
-			if n < len(nodes) {
-				feeds[n]++
+			if n >= len(nodes) {
+				continue
+			}
+			if feeds[n]++; on[i] {
+				live[n]++
 			}
 		}
 	}
-	w := make([]float64, len(r.spec.Shelves))
-	for i, s := range r.spec.Shelves {
+	w := make([]float64, len(shelves))
+	for i, s := range shelves {
 		for _, n := range s.Feeds {
-			if n < len(nodes) {
+			switch {
+			case n >= len(nodes):
+			case live[n] == 0:
 				w[i] += nodes[n] / float64(feeds[n])
+			case on[i]:
+				w[i] += nodes[n] / float64(live[n])
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (r *Rack) populate() error {
 	cfg := orv3.PlantConfig{Seed: r.opt.Seed, Unix: time.Now().Unix()}
 	var watts []float64
 	if r.opt.Nodes != nil {
-		watts = r.shares(r.opt.Nodes())
+		watts = shares(r.spec.Shelves, func(int) bool { return true }, r.opt.Nodes())
 	}
 	for i := range r.spec.Shelves {
 		s := &r.spec.Shelves[i]
@@ -135,7 +135,7 @@ func (r *Rack) load(nodes []float64) {
 	if nodes == nil || r.plant == nil {
 		return
 	}
-	for i, w := range r.shares(nodes) {
+	for i, w := range shares(r.spec.Shelves, r.plant.Powered, nodes) {
 		if len(r.spec.Shelves[i].Feeds) > 0 {
 			r.plant.SetLoad(i, w)
 		}

@@ -110,6 +110,9 @@ func (r *Register) Encode(w []uint16, v float64) {
 	w = w[:r.Words]
 	switch r.Format {
 	case Float32:
+		if !math.IsInf(v, 0) {
+			v = min(max(v, -math.MaxFloat32), math.MaxFloat32)
+		}
 		b := math.Float32bits(float32(v))
 		clear(w)
 		w[0] = uint16(b >> 16)

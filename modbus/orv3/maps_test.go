@@ -142,3 +142,14 @@ func fill(w []uint16, v uint16) []uint16 {
 	}
 	return w
 }
+
+func TestFloat32Saturates(t *testing.T) {
+	r := Register{Words: 2, Format: Float32}
+	var w [2]uint16
+	for _, v := range []float64{1e40, -1e40} {
+		r.Encode(w[:], v)
+		if got := r.Decode(w[:]); got != math.Copysign(math.MaxFloat32, v) {
+			t.Errorf("%g is held as %g", v, got)
+		}
+	}
+}

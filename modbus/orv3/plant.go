@@ -213,6 +213,16 @@ func (p *Plant) zoneOf(shelf int) *zone {
 	return p.shelves[shelf].zone
 }
 
+// Powered tells whether the nodes of a PSU shelf have power.
+func (p *Plant) Powered(shelf int) bool {
+	z := p.zoneOf(shelf)
+	if z == nil {
+		return false
+	}
+	p.advance(p.proc.Now())
+	return z.powered
+}
+
 // OnPower is told when the nodes of a PSU shelf lose or regain power. While a
 // listener is there and something moves, the model is stepped by events.
 func (p *Plant) OnPower(f func(now sim.Time, shelf int, on bool)) {
