@@ -190,8 +190,12 @@ func alerts(s *status.RackShelf, p *orv3.ShelfState, nodes []string) (l []string
 		l = append(l, fmt.Sprintf("the busbar of %s is down: %s without power (programs in them go on all the same)", s.Name, theNodes(nodes)))
 	case source && s.State == noMains:
 		l = append(l, fmt.Sprintf("%s has no AC: batteries carry its %.0f W", s.Name, p.Load))
+	case source && len(p.Modules) > 0 && idle(p) == len(p.Modules):
+		l = append(l, fmt.Sprintf("no module of %s gives power: batteries carry its %.0f W", s.Name, p.Load))
+	case source && p.RedundancyLost && idle(p) > 0:
+		l = append(l, fmt.Sprintf("%s has lost its redundancy: power comes from %d of its %d modules", s.Name, len(p.Modules)-idle(p), len(p.Modules)))
 	case source && p.RedundancyLost:
-		l = append(l, s.Name+" has lost its redundancy: "+whyLost(p))
+		l = append(l, s.Name+" has lost its redundancy: with one module less it does not carry its load")
 	}
 	var out []string
 	alarms, order := map[string][]string{}, []string{}
@@ -218,19 +222,14 @@ func alerts(s *status.RackShelf, p *orv3.ShelfState, nodes []string) (l []string
 	return l
 }
 
-// whyLost tells why a shelf is not redundant: it is not full, or is loaded too
-// much.
-func whyLost(p *orv3.ShelfState) string {
-	idle := 0
+// idle is how many modules of a shelf give no power.
+func idle(p *orv3.ShelfState) (n int) {
 	for i := range p.Modules {
 		if p.Modules[i].State != "on" {
-			idle++
+			n++
 		}
 	}
-	if idle > 0 {
-		return fmt.Sprintf("%d of its %d modules give no power", idle, len(p.Modules))
-	}
-	return "with one module less it does not carry its load"
+	return n
 }
 
 func theNodes(l []string) string {

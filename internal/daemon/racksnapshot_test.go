@@ -48,7 +48,9 @@ func TestAlerts(t *testing.T) {
 		{"down", orv3.ShelfState{Role: orv3.RolePSU, Modules: modules("no mains")}, []string{"the busbar of shelf1 is down: 2 nodes are without power (programs in them go on all the same)"}},
 		{"on battery", orv3.ShelfState{Role: orv3.RolePSU, Powered: true, RedundancyLost: true, Load: 800, Modules: modules("no mains", "no mains")}, []string{"shelf1 has no AC: batteries carry its 800 W"}},
 		{"sick", orv3.ShelfState{Role: orv3.RolePSU, Powered: true, RedundancyLost: true, Modules: sick}, []string{
-			"shelf1 has lost its redundancy: 1 of its 4 modules give no power", "shelf1: unplugged: psu3", "shelf1: alarm Fan_Alarm: psu1, psu4"}},
+			"shelf1 has lost its redundancy: power comes from 3 of its 4 modules", "shelf1: unplugged: psu3", "shelf1: alarm Fan_Alarm: psu1, psu4"}},
+		{"hot", orv3.ShelfState{Role: orv3.RolePSU, Powered: true, RedundancyLost: true, Load: 800, Modules: modules("hot", "no mains")}, []string{
+			"no module of shelf1 gives power: batteries carry its 800 W"}},
 		{"loaded", orv3.ShelfState{Role: orv3.RolePSU, Powered: true, RedundancyLost: true, Modules: modules("on", "on")}, []string{
 			"shelf1 has lost its redundancy: with one module less it does not carry its load"}},
 		{"battery", orv3.ShelfState{Role: orv3.RoleBBU, Modules: modules("full")}, nil},

@@ -135,7 +135,7 @@ func (g *Segment) checkFault(f *Fault, now sim.Time) error {
 			f.Every = max(50*sim.Millisecond, f.Burst)
 		}
 		if f.Burst < 0 || f.Every < f.Burst || f.Every > 3600*sim.Second {
-			return fmt.Errorf("bursts of %v every %v: must be above 0, and the period not shorter", f.Burst, f.Every)
+			return fmt.Errorf("bursts of %v every %v: must be above 0, and the period not shorter, up to an hour", f.Burst, f.Every)
 		}
 	}
 	if f.Prob == 0 {
