@@ -64,12 +64,15 @@ func (a *app) bmc(args []string) error {
 	}
 	action := pos[0]
 	takes, ok := bmcTakes[action]
-	if n := len(pos) - 1; !ok || n > takes.most || len(argv) > 0 && action != "exec" {
+	if !ok {
 		return usageError("%q is not understood; %s", strings.Join(append(pos, argv...), " "), bmcForms)
+	}
+	if len(pos)-1 > takes.most || len(argv) > 0 && action != "exec" {
+		return usageError("%q is not understood; write %s", strings.Join(append(pos, argv...), " "), formOf(bmcForms, action))
 	}
 	fs.Visit(func(f *flag.Flag) {
 		if f.Name != "fabric" && !wordIn(takes.flags, f.Name) || f.Name == "fabric" && action == "fetch" {
-			err = usageError("--%s does not go with bmc %s; %s", f.Name, action, bmcForms)
+			err = usageError("--%s does not go with bmc %s; write %s", f.Name, action, formOf(bmcForms, action))
 		}
 	})
 	if err != nil {
@@ -114,8 +117,34 @@ func (a *app) bmc(args []string) error {
 	return nil
 }
 
+// dialBMC connects to the daemon of the fabric that has a BMC.
+func dialBMC(fabric string) (*net.UnixConn, error) {
+	live := daemon.Live()
+	if fabric != "" || len(live) < 2 {
+		return dialRack(fabric, daemon.RackArgs{})
+	}
+	var found []daemon.Instance
+	for _, f := range live {
+		c, err := dialFabric(f.Name)
+		if err != nil {
+			continue
+		}
+		if control.Call(c, daemon.OpBMC, daemon.BMCArgs{Action: "status"}, nil) == nil {
+			found = append(found, f)
+		}
+		c.Close()
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("no fabric that is up (%s) has a BMC; add [rack.bmc] to a topology", names(live))
+	case 1:
+		return dialFabric(found[0].Name)
+	}
+	return nil, fmt.Errorf("several fabrics (%s) have a BMC: say which with --fabric NAME", names(found))
+}
+
 func askBMC(fabric string, req daemon.BMCArgs) (r daemon.BMCReply, err error) {
-	c, err := dialRack(fabric, daemon.RackArgs{})
+	c, err := dialBMC(fabric)
 	if err != nil {
 		return r, err
 	}
@@ -152,7 +181,7 @@ func (a *app) bmcFetch() error {
 
 // bmcStream asks for a connection to the guest.
 func bmcStream(fabric, op string) (*net.UnixConn, error) {
-	c, err := dialRack(fabric, daemon.RackArgs{})
+	c, err := dialBMC(fabric)
 	if err != nil {
 		return nil, err
 	}

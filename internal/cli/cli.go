@@ -83,8 +83,11 @@ func Main(args []string, in *os.File, out, errw io.Writer) int {
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		a.help(out)
-		return exitOK
+		if len(args) == 1 {
+			a.help(out)
+			return exitOK
+		}
+		args = append(args[1:], "-h")
 	}
 	for _, c := range commands() {
 		if c.name == args[0] {
@@ -131,7 +134,11 @@ func (a *app) help(w io.Writer) {
 // arguments, and returns the latter. It stops at "--", which it drops.
 func (a *app) parse(fs *flag.FlagSet, args []string) ([]string, error) {
 	fs.SetOutput(a.err)
+	var pos []string
 	fs.Usage = func() {
+		if len(pos) > 0 && a.actionUsage(fs, pos[0]) {
+			return
+		}
 		for _, c := range commands() {
 			if c.name == fs.Name() {
 				fmt.Fprintf(a.err, "usage: cnuas %s %s\n", c.name, c.args)
@@ -149,7 +156,6 @@ func (a *app) parse(fs *flag.FlagSet, args []string) ([]string, error) {
 		}
 		fs.PrintDefaults()
 	}
-	var pos []string
 	for {
 		if err := fs.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
@@ -167,6 +173,42 @@ func (a *app) parse(fs *flag.FlagSet, args []string) ([]string, error) {
 		pos = append(pos, rest[0])
 		args = rest[1:]
 	}
+}
+
+// actionUsage prints the usage of one action of a command that has many, and
+// tells whether it knows it.
+func (a *app) actionUsage(fs *flag.FlagSet, action string) bool {
+	var forms, takes string
+	switch fs.Name() {
+	case "rack":
+		forms, takes = rackForms, rackTakes[action].flags
+	case "bmc":
+		forms, takes = bmcForms, bmcTakes[action].flags
+	}
+	form := formOf(forms, action)
+	if form == "" {
+		return false
+	}
+	fmt.Fprintf(a.err, "usage: %s\n", form)
+	own := flag.NewFlagSet(fs.Name(), flag.ContinueOnError)
+	own.SetOutput(a.err)
+	fs.VisitAll(func(f *flag.Flag) {
+		if wordIn(takes, f.Name) || f.Name == "fabric" && action != "probe" && action != "fetch" {
+			own.Var(f.Value, f.Name, f.Usage)
+		}
+	})
+	own.PrintDefaults()
+	return true
+}
+
+// formOf is the line of forms that has the action; "" if none has.
+func formOf(forms, action string) string {
+	for _, l := range strings.Split(forms, "\n")[1:] {
+		if wordIn(l, action) {
+			return strings.TrimSpace(l)
+		}
+	}
+	return ""
 }
 
 // fraction reads "30%", "0.3" or "1e-3" as a fraction in [0,1].

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -105,12 +106,15 @@ func (a *app) rack(args []string) error {
 	}
 	action := pos[0]
 	takes, ok := rackTakes[action]
-	if n := len(pos) - 1; !ok || n < takes.least || n > takes.most {
+	if !ok {
 		return usageError("%q is not understood; %s", strings.Join(pos, " "), rackForms)
+	}
+	if n := len(pos) - 1; n < takes.least || n > takes.most {
+		return usageError("%q is not understood; write %s", strings.Join(pos, " "), formOf(rackForms, action))
 	}
 	fs.Visit(func(f *flag.Flag) {
 		if f.Name != "fabric" && !wordIn(takes.flags, f.Name) || f.Name == "fabric" && action == "probe" {
-			err = usageError("--%s does not go with rack %s; %s", f.Name, action, rackForms)
+			err = usageError("--%s does not go with rack %s; write %s", f.Name, action, formOf(rackForms, action))
 		}
 	})
 	if err != nil {
@@ -186,7 +190,8 @@ func rackRequest(o *rackFlags, pos []string) (r daemon.RackArgs, err error) {
 	}
 	switch pos[0] {
 	case "show", "set", "unplug", "plug":
-		if shelf, slot, ok := strings.Cut(r.Name, "/"); !ok || shelf == "" || slot == "" {
+		// A shelf alone is enough if it has one device: the daemon knows.
+		if shelf, slot, ok := strings.Cut(r.Name, "/"); shelf == "" || ok && slot == "" {
 			return r, usageError("%q is not a device: write SHELF/SLOT, such as shelf1/psu3; cnuas rack status lists shelves", r.Name)
 		}
 	}
@@ -276,10 +281,15 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
+var errNoRackUp = errors.New("no fabric is up; bring one with a rack up: cnuas up rack")
+
 // dialRack connects to the daemon of the fabric that has the rack. With several
 // racks up it is the one that has what the request names.
 func dialRack(fabric string, req daemon.RackArgs) (*net.UnixConn, error) {
 	live := daemon.Live()
+	if fabric == "" && len(live) == 0 {
+		return nil, errNoRackUp
+	}
 	if fabric != "" || len(live) < 2 {
 		return dialFabric(fabric)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"cnuas/modbus/port"
 	"cnuas/modbus/rtu"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,26 @@ func TestProbeResult(t *testing.T) {
 		r := probeResult{Address: 144, Line: "19200 8E1", Words: c.words, Text: printable(c.words)}
 		if r.String() != c.want {
 			t.Errorf("%q, want %q", r.String(), c.want)
+		}
+	}
+}
+
+// TestPrintFound: of the alarm registers only those with an alarm are printed.
+func TestPrintFound(t *testing.T) {
+	v := func(name, text string) []port.Value { return []port.Value{{Name: name, Text: text}} }
+	for _, c := range []struct {
+		found port.Found
+		want  string
+	}{
+		{port.Found{Address: 144, Line: "19200 8E1", Kind: "hpr-psu", Profile: "P", Values: v("W", "5 W"), Flags: append(v("A", "Fan"), v("B", "0x0000")...)},
+			"144 (0x90) at 19200 8E1: hpr-psu (P)\n      W 5 W\n      A Fan\n"},
+		{port.Found{Address: 7, Line: "9600 8N1", Flags: v("B", "0x0000"), Note: "odd"}, "  7 (0x07) at 9600 8N1: a device of no kind that is known here\n      no alarm\n      odd\n"},
+		{port.Found{Address: 7, Line: "9600 8N1", Kind: "rpu", Flags: v("B", "0x0100")}, "  7 (0x07) at 9600 8N1: rpu\n      B 0x0100\n"},
+	} {
+		var b strings.Builder
+		(&app{out: &b}).printFound(&c.found)
+		if b.String() != c.want {
+			t.Errorf("%q, want %q", b.String(), c.want)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func probeOptionsOf(fs *flag.FlagSet) probeFlags {
 		parity:   fs.String("parity", "even", "probe: with --baud: even, odd or none; several separated by commas"),
 		stop:     fs.Int("stop", 1, "probe: with --baud: stop bits, 1 or 2"),
 		address:  fs.String("address", "", "probe: slaves to ask, such as 144 or 16-63,144-255; without it those at which masters look for the kinds"),
-		all:      fs.Bool("all", false, "probe: ask every address, 1 to 247"),
+		all:      fs.Bool("all", false, "probe: ask every address from 1 to 247, besides those at which masters look"),
 		register: fs.Int("register", -1, "probe: only read holding registers from this one on, counted from 0"),
 		count:    fs.Int("count", 1, "probe: with --register: how many, 1 to 125"),
 		timeout:  fs.Duration("timeout", 70*time.Millisecond, "probe: how long a slave may take to answer"),
@@ -166,7 +166,13 @@ func (a *app) printFound(f *port.Found) {
 	if f.Profile != "" {
 		fmt.Fprintf(a.out, " (%s)", f.Profile)
 	}
-	for _, l := range [][]port.Value{f.Identity, f.Values, f.Flags} {
+	set := []port.Value{}
+	for _, v := range f.Flags {
+		if strings.Trim(v.Text, "0x") != "" {
+			set = append(set, v)
+		}
+	}
+	for _, l := range [][]port.Value{f.Identity, f.Values, set} {
 		for i, v := range l {
 			sep := ", "
 			if i == 0 {
@@ -174,6 +180,9 @@ func (a *app) printFound(f *port.Found) {
 			}
 			fmt.Fprintf(a.out, "%s%s %s", sep, v.Name, v.Text)
 		}
+	}
+	if len(f.Flags) > 0 && len(set) == 0 {
+		fmt.Fprint(a.out, "\n      no alarm")
 	}
 	if f.Note != "" {
 		fmt.Fprintf(a.out, "\n      %s", f.Note)

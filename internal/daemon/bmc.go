@@ -246,7 +246,7 @@ func (d *Daemon) bmcPlug(a BMCArgs) (string, error) {
 		return "", errNoBMC
 	}
 	if a.Bridge < 0 || a.Bridge > len(g.bridges) {
-		return "", fmt.Errorf("the BMC has no bridge %d, but %d of them", a.Bridge, len(g.bridges))
+		return "", fmt.Errorf("the BMC has no USB bridge %d: their number is %d", a.Bridge, len(g.bridges))
 	}
 	what, done := "the USB bridges are", "unplugged"
 	if a.Bridge > 0 {

@@ -85,19 +85,23 @@ func (d *Daemon) shelf(name string) (int, *topology.RackShelf, error) {
 }
 
 // device finds a device by SHELF/SLOT. The slot of a shelf with numbered
-// modules can be its number alone.
+// modules can be its number alone; a shelf of one device needs no slot.
 func (d *Daemon) device(name string) (*topology.RackShelf, *topology.RackSlot, error) {
-	on, slot, _ := strings.Cut(name, "/")
+	on, slot, named := strings.Cut(name, "/")
 	_, s, err := d.shelf(on)
 	if err != nil {
 		return nil, nil, err
 	}
 	var l []string
-	for _, x := range s.Devices() {
-		if x.Name == slot || x.Number > 0 && fmt.Sprint(x.Number) == slot {
+	devices := s.Devices()
+	for _, x := range devices {
+		if !named && len(devices) == 1 || x.Name == slot || x.Number > 0 && fmt.Sprint(x.Number) == slot {
 			return s, x, nil
 		}
 		l = append(l, x.Name)
+	}
+	if !named {
+		return nil, nil, fmt.Errorf("%s is a shelf: name one of its devices, such as %s/%s; it has %s", s.Name, s.Name, l[0], strings.Join(l, ", "))
 	}
 	return nil, nil, fmt.Errorf("shelf %s has no %q; it has %s", s.Name, slot, strings.Join(l, ", "))
 }

@@ -40,7 +40,10 @@ func (d *Daemon) rackStatus() *status.Rack {
 	}
 	r.Loads = d.rackLoads()
 	if b := spec.BMC; b != nil {
-		r.BMC = &status.RackBMC{Name: b.Name, Image: b.Image, Machine: b.Machine, Address: b.Addr.String()}
+		r.BMC = &status.RackBMC{Name: b.Name, Image: b.Image, Machine: b.Machine, Address: b.Addr.String(), State: "off"}
+		if d.theBMC() != nil {
+			r.BMC.State = "up"
+		}
 		for _, p := range b.Ports {
 			name := ""
 			if p >= 0 {
@@ -276,7 +279,11 @@ func (d *Daemon) rackDevice(s *topology.RackShelf, x *topology.RackSlot) (*statu
 		r.Registers = append(r.Registers, v)
 	}
 	for _, e := range p.Events {
-		r.Events = append(r.Events, fmt.Sprintf("%s %s (%d)", time.Unix(e.Unix, 0).UTC().Format(time.DateTime), e.Name, e.Value))
+		text := time.Unix(e.Unix, 0).UTC().Format(time.DateTime) + " " + e.Name
+		if e.Detail != "" {
+			text += ": " + e.Detail
+		}
+		r.Events = append(r.Events, text)
 	}
 	return r, nil
 }

@@ -90,7 +90,7 @@ func TestRackFaults(t *testing.T) {
 	}
 	l.cnuas("rack", "clear", "bus0")
 	l.mbpoll(at...)
-	for _, bad := range [][]string{{"show", "shelf1/psu9"}, {"ac-loss", "bbu1"}, {"tty", "bus7"}, {"set", "shelf1/psu1", "mood=bad"}, {"load", "h77", "5W"}} {
+	for _, bad := range [][]string{{"show", "shelf1/psu9"}, {"show", "shelf1"}, {"ac-loss", "bbu1"}, {"tty", "bus7"}, {"set", "shelf1/psu1", "mood=bad"}, {"load", "h77", "5W"}} {
 		if out, err := l.try(append([]string{"rack"}, bad...)...); err == nil || !strings.Contains(out, "it has") && !strings.Contains(out, "show lists") && !strings.Contains(out, "name the PSU shelf") {
 			t.Errorf("rack %v: %v, %s", bad, err, out)
 		}

@@ -105,7 +105,7 @@ type RackBMC struct {
 	Machine string   `json:"machine"`
 	Address string   `json:"address"`
 	Ports   []string `json:"ports"` // segments; "" is an open port
-	State   string   `json:"state"` // "down", "up", ...
+	State   string   `json:"state"` // "off", "up"
 }
 
 // RackExtent says how large a rack is: "4 shelves, 24 slaves on 2 segments".
@@ -248,6 +248,9 @@ func (f *Fabric) printRack(w io.Writer) {
 	fmt.Fprintln(w)
 	for _, x := range r.Alerts {
 		fmt.Fprintf(w, "alert: %s\n", x)
+	}
+	if len(r.Alerts) > 0 {
+		fmt.Fprintln(w)
 	}
 }
 

@@ -1,6 +1,8 @@
 package orv3
 
 import (
+	"fmt"
+
 	"cnuas/internal/sim"
 	"cnuas/modbus/rtu"
 )
@@ -54,6 +56,8 @@ type Event struct {
 	Code  uint16 // of the file record
 	Name  string // "mains lost"
 	Value uint32
+
+	Detail string // the value in words: "331 W", "fan_fault"
 }
 
 const (
@@ -69,8 +73,41 @@ type blackBox struct {
 
 func (d *Device) note(now sim.Time, code eventCode, value uint32) {
 	b := &d.log
-	b.ring[b.count%boxEvents] = Event{At: now, Unix: d.unix(now), Code: uint16(code), Name: code.String(), Value: value}
+	b.ring[b.count%boxEvents] = Event{At: now, Unix: d.unix(now), Code: uint16(code), Name: code.String(), Value: value, Detail: d.detail(code, value)}
 	b.count++
+}
+
+// detail tells what the value of an event says.
+func (d *Device) detail(code eventCode, value uint32) string {
+	switch code {
+	case eventMainsOff, eventOverload, eventDischarge, eventCharge, eventBusUp, eventBusDown:
+		return fmt.Sprintf("%d W", value)
+	case eventRedundancyLost, eventRedundancyBack:
+		return fmt.Sprintf("%d W to give", value)
+	case eventOverTemp:
+		return fmt.Sprintf("%d C", value)
+	case eventDischargeEnd, eventChargeEnd, eventEmpty:
+		return fmt.Sprintf("charge %d.%d %%", value/10, value%10)
+	case eventTimeUp:
+		return fmt.Sprintf("%d s", value)
+	case eventFault, eventFaultEnd:
+		if value < uint32(len(faultNames)) {
+			return faultNames[value]
+		}
+	case eventFlag:
+		if r := d.m.At(uint16(value >> 16)); r != nil {
+			for _, f := range r.Flags {
+				if uint16(f.Bit) == uint16(value) {
+					return r.Name + "." + f.Name
+				}
+			}
+		}
+	case eventPlugged, eventUnplugged:
+		return fmt.Sprintf("slot %d", value)
+	case eventUpdate:
+		return fmt.Sprintf("state 0x%X", value)
+	}
+	return ""
 }
 
 // note writes an event into the black boxes of a whole shelf.

@@ -313,6 +313,32 @@ func TestBlackBox(t *testing.T) {
 	}
 }
 
+// TestEventDetail is what people read of an event's value.
+func TestEventDetail(t *testing.T) {
+	b := newBench(t, 6, 12000)
+	b.at(5)
+	if err := b.p.Set("psu/psu1", "Oring_Fail", "true"); err != nil {
+		t.Fatal(err)
+	}
+	d := b.dev("psu/psu1")
+	if l := d.Events(); len(l) == 0 || l[len(l)-1].Detail != "DCDC_Alarm_Status_Register.Oring_Fail" {
+		t.Errorf("events %+v", l)
+	}
+	for _, c := range []struct {
+		code  eventCode
+		value uint32
+		want  string
+	}{
+		{eventMainsOff, 331, "331 W"}, {eventOverTemp, 110, "110 C"}, {eventChargeEnd, 987, "charge 98.7 %"}, {eventTimeUp, 240, "240 s"},
+		{eventFault, 1, "over_temperature"}, {eventFaultEnd, 99, ""}, {eventFlag, 0xffff0000, ""}, {eventUnplugged, 2, "slot 2"},
+		{eventUpdate, 0x18, "state 0x18"}, {eventMainsOn, 0, ""}, {eventRedundancyLost, 0, "0 W to give"},
+	} {
+		if got := d.detail(c.code, c.value); got != c.want {
+			t.Errorf("%v %d: %q, want %q", c.code, c.value, got, c.want)
+		}
+	}
+}
+
 // TestSet is what people type.
 func TestSet(t *testing.T) {
 	b := newBench(t, 6, 12000)

@@ -32,6 +32,13 @@ func (p *probe) identify(s spot) *Found {
 		if len(k.Map.Registers) > 0 {
 			regs = k.Map.Registers
 		}
+		// Where masters look for one kind only, its address alone told it.
+		if l := len(k.Map.Registers); f.Profile == "" && len(kinds) == 1 && l > 0 {
+			last := k.Map.Registers[l-1]
+			if _, err := p.c.ReadRegisters(s.addr, last.Addr, last.Words); err != nil && !fatal(err) {
+				f.Note = "by its address only: it lacks registers of that kind"
+			}
+		}
 	} else {
 		f.Note = "it answers, and not as any device that is known to be there"
 	}
@@ -158,7 +165,8 @@ func pick(l []orv3.Register) []orv3.Register {
 		}
 	}
 	for _, r := range l {
-		if r.Format == orv3.Flags && (strings.Contains(plain(r.Name), "alarm") || strings.Contains(plain(r.Name), "fault")) {
+		n := plain(r.Name)
+		if r.Format == orv3.Flags && !strings.Contains(n, "clear") && (strings.Contains(n, "alarm") || strings.Contains(n, "fault") || strings.Contains(n, "failures")) {
 			out = append(out, r)
 		}
 	}
