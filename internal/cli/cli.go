@@ -127,7 +127,7 @@ func (a *app) help(w io.Writer) {
 			fmt.Fprintf(w, "  cnuas %-58s %s\n", c.name+" "+c.args, c.short)
 		}
 	}
-	fmt.Fprint(w, "\ncnuas COMMAND -h lists the options of a command.\n")
+	fmt.Fprint(w, "\ncnuas help COMMAND, or cnuas COMMAND -h, lists the options of a command.\n")
 }
 
 // parse reads flags that may stand before, between or after the positional
