@@ -228,7 +228,8 @@ func alerts(s *status.RackShelf, p *orv3.ShelfState, nodes []string) (l []string
 // idle is how many modules of a shelf give no power.
 func idle(p *orv3.ShelfState) (n int) {
 	for i := range p.Modules {
-		if p.Modules[i].State != "on" {
+		// One with a battery says of that as well: "on, battery charging".
+		if s, _, _ := strings.Cut(p.Modules[i].State, ","); s != "on" {
 			n++
 		}
 	}

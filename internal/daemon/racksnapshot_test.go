@@ -51,6 +51,8 @@ func TestAlerts(t *testing.T) {
 			"shelf1 has lost its redundancy: power comes from 3 of its 4 modules", "shelf1: unplugged: psu3", "shelf1: alarm Fan_Alarm: psu1, psu4"}},
 		{"hot", orv3.ShelfState{Role: orv3.RolePSU, Powered: true, RedundancyLost: true, Load: 800, Modules: modules("hot", "no mains")}, []string{
 			"no module of shelf1 gives power: batteries carry its 800 W"}},
+		{"with batteries", orv3.ShelfState{Role: orv3.RolePSU, Powered: true, RedundancyLost: true, Modules: modules("on, battery charging", "unplugged")}, []string{
+			"shelf1 has lost its redundancy: power comes from 1 of its 2 modules", "shelf1: unplugged: psu2"}},
 		{"loaded", orv3.ShelfState{Role: orv3.RolePSU, Powered: true, RedundancyLost: true, Modules: modules("on", "on")}, []string{
 			"shelf1 has lost its redundancy: with one module less it does not carry its load"}},
 		{"battery", orv3.ShelfState{Role: orv3.RoleBBU, Modules: modules("full")}, nil},

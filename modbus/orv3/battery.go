@@ -54,7 +54,7 @@ func (d *Device) wants() float64 {
 	b, f := d.bat, &d.plant.f
 	s := b.soc()
 	switch {
-	case !d.in || b.discharging || d.has(faultCharger|faultPack) || b.temp > f.batHot || s >= f.full:
+	case !d.in || b.discharging || d.mbox.state != running || d.has(faultCharger|faultPack) || b.temp > f.batHot || s >= f.full:
 		return 0
 	case !b.charging && s >= f.again:
 		return 0

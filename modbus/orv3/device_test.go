@@ -431,6 +431,9 @@ func TestUpdateOfABattery(t *testing.T) {
 	if a, c := b.value("bbu/bbu1", "Discharge_Current"), b.value("bbu/bbu2", "Discharge_Current"); a != 0 || c < 70 {
 		t.Errorf("in the boot loader %g A, the other %g A", a, c)
 	}
+	if s := b.p.Snapshot().Shelves[1]; s.Modules[0].State != "boot loader" || s.Modules[1].State != "discharging" {
+		t.Errorf("states %q and %q", s.Modules[0].State, s.Modules[1].State)
+	}
 	if x := d.WriteRegisters(b.e.Now(), 0x304, []uint16{0x55aa}); x != rtu.OK {
 		t.Fatalf("exit: exception %d", x)
 	}
@@ -447,5 +450,19 @@ func TestNoShelfOfPMMs(t *testing.T) {
 	}})
 	if err == nil || !strings.Contains(err.Error(), "give the shelf's kind") {
 		t.Error(err)
+	}
+}
+
+// A battery that can give nothing does not say that it is full.
+func TestStatesOfABattery(t *testing.T) {
+	b := newBench(t, 2, 4000)
+	for _, c := range []struct{ fault, want string }{{"converter_fault", "failed"}, {"pack_fault", "failed"}, {"charger_fault", "full"}, {"over_temperature", "hot"}} {
+		b.p.Set("bbu/bbu1", c.fault, "true")
+		b.at(b.e.Now().Seconds() + 100)
+		if s := b.p.Snapshot().Shelves[1].Modules; s[0].State != c.want || s[1].State != "full" {
+			t.Errorf("%s: %q, the other is %q", c.fault, s[0].State, s[1].State)
+		}
+		b.p.Set("bbu/bbu1", c.fault, "false")
+		b.at(b.e.Now().Seconds() + 600)
 	}
 }

@@ -129,6 +129,12 @@ func (d *Device) state(now sim.Time) ModuleState {
 			state = "discharging"
 		case b.charging:
 			state = "charging"
+		case d.mbox.state != running && d.psu == nil: // of one with both its first word says it
+			state = "boot loader"
+		case d.has(faultConverter | faultPack):
+			state = "failed"
+		case b.temp > d.plant.f.batHot:
+			state = "hot"
 		case b.blocked:
 			state = "ended"
 		case b.soc() >= d.plant.f.full:
