@@ -466,3 +466,27 @@ func TestStatesOfABattery(t *testing.T) {
 		b.at(b.e.Now().Seconds() + 600)
 	}
 }
+
+// Without a source a busbar is down, also where nobody draws from it; batteries
+// hold it at their own voltage.
+func TestBusbarWithoutLoad(t *testing.T) {
+	b := newBench(t, 2, 0)
+	b.at(5)
+	b.p.SetAC(0, -1, false)
+	b.at(6)
+	if s := b.p.Snapshot().Shelves[0]; !s.Powered || s.Busbar < 48 || s.Busbar > 49.1 {
+		t.Errorf("on batteries: powered %v, %g V", s.Powered, s.Busbar)
+	}
+	for _, d := range []string{"bbu/bbu1", "bbu/bbu2"} {
+		b.dev(d).Unplug()
+	}
+	b.at(7)
+	if s := b.p.Snapshot().Shelves[0]; s.Powered || s.Busbar != 0 || s.Collapses != 1 {
+		t.Errorf("without a source: powered %v, %g V, down %d times", s.Powered, s.Busbar, s.Collapses)
+	}
+	b.p.SetAC(0, -1, true)
+	b.at(20)
+	if s := b.p.Snapshot().Shelves[0]; !s.Powered || s.Busbar < 50 {
+		t.Errorf("mains are back: powered %v, %g V", s.Powered, s.Busbar)
+	}
+}

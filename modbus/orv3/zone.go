@@ -107,12 +107,16 @@ func (z *zone) solve(now sim.Time) (quiet bool) {
 		quiet = false
 	}
 	z.short = math.Max(load+z.charge-z.out-z.backup, 0)
+	if !z.held() { // even where nobody draws anything
+		z.collapse(now)
+		return false
+	}
 	if z.short > 1e-6 {
 		quiet = false
 		if z.over == never {
 			z.over = now
 		}
-		if z.avail == 0 && z.backup == 0 || now-z.over >= f.trip {
+		if now-z.over >= f.trip {
 			z.collapse(now)
 			return false
 		}
@@ -145,6 +149,16 @@ func (z *zone) tryAgain(now sim.Time, capacity float64) bool {
 	}
 	z.restart = never
 	return z.avail > 0 && capacity > 0
+}
+
+// held tells whether anything keeps the busbar at its voltage.
+func (z *zone) held() bool {
+	for _, d := range z.bats {
+		if d.can() > 0 {
+			return true
+		}
+	}
+	return z.avail > 0
 }
 
 // collapse takes the busbar down: the sources give less than the nodes draw.
@@ -250,8 +264,8 @@ func (z *zone) share() {
 		rated = z.bats[0].bat.rated
 	}
 	per := z.backup / math.Max(float64(len(z.bats)), 1)
-	if z.avail > 0 && z.out > 0 || z.backup == 0 {
-		per = z.out / math.Max(float64(z.avail), 1)
+	if z.avail > 0 && (z.out > 0 || z.backup == 0) {
+		per = z.out / float64(z.avail)
 	} else {
 		vset = math.Min(vset, f.batVset)
 	}
