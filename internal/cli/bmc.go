@@ -200,6 +200,9 @@ func (a *app) bmcExec(fabric string, argv []string) error {
 	out, _ := a.out.(*os.File)
 	cmd := agent.Command{Argv: argv, TTY: isTerminal(a.in) && isTerminal(out)}
 	status, err := a.runIn(func() (io.ReadWriteCloser, error) { return bmcStream(fabric, daemon.OpBMCExec) }, cmd)
+	if r := (*agent.RemoteError)(nil); errors.As(err, &r) {
+		err = errors.New(r.Msg) // it speaks of a VM, as of the one with a fabric in it
+	}
 	if status == agent.StatusLost && err != nil {
 		return &exitError{exitExecErr, err}
 	}
