@@ -114,7 +114,7 @@ func (a *app) finish(c command, err error) int {
 	if m := err.Error(); m != "" {
 		fmt.Fprintf(a.err, "cnuas %s: %s\n", c.name, m)
 	}
-	if status == exitUsage {
+	if status == exitUsage && !strings.Contains(err.Error(), "cnuas "+c.name+" ") { // the form that fits may have been shown
 		fmt.Fprintf(a.err, "usage: cnuas %s %s\n", c.name, c.args)
 	}
 	return status

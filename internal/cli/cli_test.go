@@ -128,7 +128,7 @@ func TestBadArguments(t *testing.T) {
 		{"rack show shelf1", exitFailed, "cnuas up rack"},
 		{"rack show shelf1/", exitUsage, "write SHELF/SLOT"},
 		{"rack show /psu1", exitUsage, "write SHELF/SLOT"},
-		{"rack show", exitUsage, "write cnuas rack show SHELF/SLOT [--json]\nusage"},
+		{"rack show", exitUsage, "write cnuas rack show SHELF/SLOT [--json]\n"},
 		{"rack set shelf1/psu1", exitUsage, "is not understood"},
 		{"rack set shelf1/psu1 fan_fault", exitUsage, "write NAME=VALUE"},
 		{"rack set shelf1/psu1 =1", exitUsage, "write NAME=VALUE"},

@@ -60,34 +60,52 @@ func (d *Daemon) segmentStatus(i int, c bus.Counters, faults []bus.Fault) status
 	x := &spec.Segments[i]
 	s := status.RackSegment{
 		Name: x.Name, Line: x.Line.String(), TTY: d.rack.TTY(x.Name), Socket: d.rack.Socket(x.Name),
-		TurnaroundMS: ms(x.Turnaround), Echo: x.Echo, Counters: map[string]uint64{}, Faults: []string{},
+		TurnaroundMS: ms(x.Turnaround), Echo: x.Echo, Faults: []string{}, Masters: []status.RackMaster{},
 	}
 	for _, c := range d.rack.Clients(x.Name) {
 		s.Clients = append(s.Clients, status.RackClient{
 			Name: c.Name, Open: c.Open, Line: c.Line, Opened: c.Opened, TxBytes: c.TxBytes, RxBytes: c.RxBytes, Overruns: c.Overruns, Errors: c.Errors,
 		})
 	}
+	for j := range c.Masters {
+		m := &c.Masters[j]
+		s.Masters = append(s.Masters, status.RackMaster{Name: m.Name, Counters: counted(
+			counter{"bytes", m.Bytes}, counter{"requests", m.Requests}, counter{"broadcasts", m.Broadcasts}, counter{"bad_requests", m.BadRequests},
+			counter{"replies", m.Replies}, counter{"exceptions", m.Exceptions}, counter{"bad_replies", m.BadReplies},
+			counter{"unanswered", m.Unanswered}, counter{"collisions", m.Collisions}, counter{"refused", m.Refused}, counter{"purged", m.Purged},
+		)})
+	}
 	for j := range spec.Shelves {
 		if spec.Shelves[j].Segment == i {
 			s.Slaves += len(spec.Shelves[j].Devices())
 		}
 	}
-	for _, n := range []struct {
-		name string
-		v    uint64
-	}{
-		{"bytes", c.Bytes}, {"requests", c.Requests}, {"broadcasts", c.Broadcasts}, {"replies", c.Replies}, {"exceptions", c.Exceptions},
-		{"bad_frames", c.BadFrames}, {"crc_errors", c.CRCErrors}, {"framing_errors", c.FramingErrors}, {"parity_errors", c.ParityErrors},
-		{"lost", c.Lost}, {"collisions", c.Collisions}, {"unanswered", c.Unanswered}, {"bad_replies", c.BadReplies},
-	} {
-		if n.v > 0 {
-			s.Counters[n.name] = n.v
-		}
-	}
+	s.Counters = counted(
+		counter{"bytes", c.Bytes}, counter{"requests", c.Requests}, counter{"broadcasts", c.Broadcasts}, counter{"replies", c.Replies},
+		counter{"exceptions", c.Exceptions}, counter{"bad_frames", c.BadFrames}, counter{"crc_errors", c.CRCErrors},
+		counter{"framing_errors", c.FramingErrors}, counter{"parity_errors", c.ParityErrors}, counter{"lost", c.Lost},
+		counter{"collisions", c.Collisions}, counter{"unanswered", c.Unanswered}, counter{"bad_replies", c.BadReplies},
+	)
 	for j := range faults {
 		s.Faults = append(s.Faults, faultText(&faults[j]))
 	}
 	return s
+}
+
+type counter struct {
+	name string
+	v    uint64
+}
+
+// counted is the counters that are not zero.
+func counted(l ...counter) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, c := range l {
+		if c.v > 0 {
+			m[c.name] = c.v
+		}
+	}
+	return m
 }
 
 func faultText(f *bus.Fault) string {

@@ -27,6 +27,15 @@ type RackSegment struct {
 	Counters     map[string]uint64 `json:"counters"` // only those above zero
 	Faults       []string          `json:"faults"`   // injected and still active
 	Clients      []RackClient      `json:"clients"`  // the terminal, and connections of the socket
+	Masters      []RackMaster      `json:"masters"`  // what the wire saw of them, and of the BMC's ports
+}
+
+// RackMaster is what a segment counts of one master, zeros left out. What a
+// client that checks CRCs reports as errors is the sum of bad_requests,
+// unanswered and bad_replies.
+type RackMaster struct {
+	Name     string            `json:"name"` // that of its client
+	Counters map[string]uint64 `json:"counters"`
 }
 
 // RackClient is a program on a segment, or a terminal that waits for one.
