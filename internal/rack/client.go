@@ -29,6 +29,11 @@ type Client struct {
 // among others, and QEMU writes byte by byte.
 const tolerance = 20 * sim.Millisecond
 
+// linger is for how long the wire goes on with what a program that is gone has
+// left in the queue. At 50 baud that could be a quarter of an hour, in which
+// nobody else is heard.
+const linger = 3 * sim.Second
+
 // outlet is what a terminal and a socket have in common: a master on the segment
 // that reads no faster than the wire takes.
 type outlet struct {
@@ -129,6 +134,9 @@ func (p *outlet) send(b []byte) {
 	p.c.TxBytes += uint64(n)
 	p.c.Dropped += uint64(len(b) - n)
 }
+
+// leave throws away what the program, which is gone, has written in vain.
+func (p *outlet) leave() { p.c.Dropped += uint64(p.m.PurgeLater(linger)) }
 
 func (p *outlet) close() {
 	p.unwatch()

@@ -138,6 +138,28 @@ func TestFlood(t *testing.T) {
 	wantRead(t, client(t, r.TTY("bus0"), slow), 10, 5)
 }
 
+// TestSlowLeftovers: what a client has left at 50 baud does not keep others from
+// the wire for as long as that would take.
+func TestSlowLeftovers(t *testing.T) {
+	r := running(t)
+	f := open(t, r.TTY("bus0"))
+	tio, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tio.Cflag = tio.Cflag&^unix.CBAUD | unix.B50
+	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, tio); err != nil {
+		t.Fatal(err)
+	}
+	f.Write(make([]byte, 300)) // a minute
+	eventually(t, "taken", func() bool { return r.Clients("bus0")[0].QueuedMS > 50000 })
+	f.Close()
+	eventually(t, "thrown away", func() bool { c := r.Clients("bus0")[0]; return c.QueuedMS < 3300 && c.Dropped > 280 })
+	eventually(t, "over", func() bool { return r.Clients("bus0")[0].QueuedMS == 0 })
+	silence()
+	wantRead(t, client(t, r.TTY("bus0"), slow), 10, 5)
+}
+
 // TestFlushEndsAFlood: a client throws away what it wrote too much.
 func TestFlushEndsAFlood(t *testing.T) {
 	r := running(t)

@@ -198,6 +198,7 @@ func (c *conn) hangUp() {
 	unix.Close(c.fd)
 	c.fd = -1
 	c.c.Open = false
+	c.leave()
 	c.rest.Init(c.seg.proc, done{c}, 0, 0)
 	c.rest.Reset(max(c.m.Drained(), c.seg.proc.Now()))
 }

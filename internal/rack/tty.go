@@ -70,6 +70,7 @@ func (t *tty) changed(c pty.Change) {
 		t.Readable() // the last words
 		if !c.Open {
 			t.drop()
+			t.leave()
 		}
 		t.m.PurgeReceived()
 		if err := t.p.Clear(); err != nil {

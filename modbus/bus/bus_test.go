@@ -139,3 +139,36 @@ func TestSlaveDoesNotHearItself(t *testing.T) {
 		}
 	}
 }
+
+// TestPurgeLater: what begins in time goes out, over several line settings, and
+// what is sent afterwards follows it.
+func TestPurgeLater(t *testing.T) {
+	slow := rtu.Line{Baud: 50, Data: 8, Parity: rtu.Even, Stop: 1} // 220 ms a character
+	fast := bitAt(0, 19200, 11)
+	for _, c := range []struct {
+		after sim.Time
+		gone  int
+		end   sim.Time
+	}{
+		{0, 15, 0},
+		{1, 14, 220 * sim.Millisecond},
+		{500 * sim.Millisecond, 12, 660 * sim.Millisecond},
+		{1100 * sim.Millisecond, 10, 1100 * sim.Millisecond},
+		{1100*sim.Millisecond + fast + 1, 8, 1100*sim.Millisecond + bitAt(0, 19200, 22)},
+		{1400 * sim.Millisecond, 3, 1540*sim.Millisecond + bitAt(0, 19200, 55)},
+		{60 * sim.Second, 0, 2200*sim.Millisecond + bitAt(0, 19200, 55)},
+	} {
+		r := newRig(Config{Name: "bus0"}, at19200, 5)
+		for _, l := range []rtu.Line{slow, at19200, slow} {
+			r.m.Send(l, make([]byte, 5))
+		}
+		if n := r.m.PurgeLater(c.after); n != c.gone || r.m.Drained() != c.end {
+			t.Errorf("after %v: %d are gone and the rest ends at %v, want %d and %v", c.after, n, r.m.Drained(), c.gone, c.end)
+		}
+		r.m.Send(at19200, read(5, 0, 1))
+		r.e.RunUntil(10 * sim.Second)
+		if n := r.Counters().Masters[0].Bytes; n != uint64(15-c.gone+8) {
+			t.Errorf("after %v: %d bytes", c.after, n)
+		}
+	}
+}

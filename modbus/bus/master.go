@@ -136,6 +136,17 @@ func (m *Master) PurgeSend() {
 	m.g.rearm(now)
 }
 
+// PurgeLater forgets what is queued and would begin to go out after some time
+// only. It returns how many characters.
+func (m *Master) PurgeLater(after sim.Time) (n int) {
+	now := m.g.p.Now()
+	m.g.advance(now)
+	n = m.cut(now + after)
+	m.mc.Purged += uint64(n)
+	m.g.rearm(now)
+	return n
+}
+
 // PurgeReceived forgets what was heard and is not yet delivered.
 func (m *Master) PurgeReceived() {
 	now := m.g.p.Now()

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"sort"
+
 	"cnuas/internal/sim"
 	"cnuas/modbus/rtu"
 )
@@ -134,19 +136,25 @@ func (s *sender) step() sim.Time {
 // maxStep bounds the characters between two events of a talker.
 const maxStep = 256
 
-// cut drops what has not begun to go out: the character on the wire ends.
-func (s *sender) cut(now sim.Time) (dropped int) {
-	r, start, _, ok := s.next()
-	if !ok {
-		return 0
-	}
+// cut drops what does not begin before a time, now or later: the character that
+// is on the wire ends.
+func (s *sender) cut(t sim.Time) (dropped int) {
 	keep := 0
-	if start < now {
-		keep = 1
+	for i := s.head; i < len(s.runs); i++ {
+		r := &s.runs[i]
+		k := sort.Search(r.n-r.done, func(j int) bool { return r.at(r.done+j) >= t })
+		keep += k
+		if k == r.n-r.done {
+			continue
+		}
+		r.n = r.done + k
+		if k > 0 {
+			i++
+		}
+		s.runs = s.runs[:i]
+		dropped = s.queued() - keep
+		s.bytes = s.bytes[:s.off+keep]
+		break
 	}
-	dropped = s.queued() - keep
-	r.n = r.done + keep
-	s.runs = s.runs[:s.head+keep]
-	s.bytes = s.bytes[:s.off+keep]
 	return dropped
 }
