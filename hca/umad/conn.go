@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnuas/hca/uverbs"
+	"cnuas/internal/poll"
 )
 
 // conn is the daemon's end of the pair of sockets behind a program's
@@ -84,8 +85,7 @@ func (c *conn) receive(b *[]byte, limit int) (n int, closed bool) {
 	case err != nil:
 		return -1, true
 	case n == 0:
-		p := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}
-		if _, err := unix.Poll(p, 0); err != nil || p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP) != 0 {
+		if got, err := poll.Now(c.fd, unix.POLLRDHUP); err != nil || got&(unix.POLLRDHUP|unix.POLLHUP) != 0 {
 			return -1, true
 		}
 	case n > len(*b) && n <= limit:

@@ -66,6 +66,7 @@ var layers = map[string]int{
 	"internal/realtime":   5,
 	"internal/status":     0,
 	"internal/control":    0,
+	"internal/poll":       0,
 	"internal/seccomp":    0,
 	"internal/fabric":     6,
 	"internal/launch":     6,

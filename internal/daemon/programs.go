@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnuas/internal/launch"
+	"cnuas/internal/poll"
 )
 
 // programGrace is how long programs have to end by themselves when their
@@ -42,8 +43,7 @@ func endPrograms(fabric string) {
 func await(fds []int, d time.Duration) {
 	end := time.Now().Add(d)
 	for _, fd := range fds {
-		left := max(0, time.Until(end))
-		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
+		poll.Wait(fd, unix.POLLIN, time.Until(end))
 		unix.Close(fd)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"cnuas/internal/poll"
 	"cnuas/internal/sim"
 	"cnuas/modbus/rtu"
 
@@ -142,9 +143,8 @@ func (c *conn) lastWords() {
 
 // gone tells whether the client has closed both directions.
 func (c *conn) gone() bool {
-	f := [1]unix.PollFd{{Fd: int32(c.fd)}}
-	n, err := unix.Poll(f[:], 0)
-	return err != nil || n > 0 && f[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+	got, err := poll.Now(c.fd, 0)
+	return err != nil || got&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
 // tick ends a client that nobody watched when it went: it had shut down for

@@ -91,11 +91,18 @@ func (t *tty) changed(c pty.Change) {
 }
 
 // drop forgets what a program that is gone has written and the wire's queue
-// does not hold: a flood ends with the one who made it.
+// does not hold: a flood ends with the one who made it. A program may open the
+// terminal at any moment, and what it writes comes behind the flood: from then
+// on nothing is dropped.
 func (t *tty) drop() {
-	for {
-		b, _, err := t.p.Read()
+	for !t.p.Open() {
+		b, flushed, err := t.p.Read()
 		if err != nil {
+			return
+		}
+		if t.p.Open() {
+			t.flush(flushed)
+			t.send(b)
 			return
 		}
 		t.c.Dropped += uint64(len(b))

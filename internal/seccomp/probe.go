@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"cnuas/internal/poll"
 )
 
 // Check is the result of trying a feature.
@@ -160,9 +162,8 @@ func probePidfd() error {
 		return &FeatureError{Pidfd, err}
 	}
 	defer unix.Close(fd)
-	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	if n, err := unix.Poll(p, 0); err != nil || n != 0 {
-		return &FeatureError{Pidfd, fmt.Errorf("poll: %d events, %v", n, err)}
+	if got, err := poll.Now(fd, unix.POLLIN); err != nil || got != 0 {
+		return &FeatureError{Pidfd, fmt.Errorf("poll: events %#x, %v", got, err)}
 	}
 	return nil
 }
@@ -210,8 +211,7 @@ func probeMemfd(notify bool) error {
 	if _, err := unix.Write(second, []byte{1}); err != nil {
 		return fail(err)
 	}
-	p := []unix.PollFd{{Fd: int32(in), Events: unix.POLLIN}}
-	if n, err := unix.Poll(p, 1000); n != 1 || err != nil {
+	if got, err := poll.Wait(in, unix.POLLIN, time.Second); got != unix.POLLIN || err != nil {
 		return fail(errors.New("the write raised no event"))
 	}
 	return nil

@@ -201,7 +201,8 @@ func TestFirstBytes(t *testing.T) {
 		}
 		start := time.Now()
 		if got := (&rawPort{t, p}).exchange(readOne, 7); got != oneReply {
-			t.Fatalf("right after open: %s", got)
+			g.Do(func() { t.Logf("%+v", g.Segment("bus0").Counters().Masters) })
+			t.Fatalf("right after open: %s; %+v", got, g.Clients("bus0"))
 		}
 		slowest = max(slowest, time.Since(start))
 		p.Close()

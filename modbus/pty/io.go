@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"cnuas/internal/poll"
 )
 
 // Flush is what a client has thrown away, by tcflush(3) or TCSAFLUSH; bits.
@@ -54,9 +56,8 @@ func (p *PTY) Read() ([]byte, Flush, error) {
 
 // Flushed tells whether Read has a flush to tell of.
 func (p *PTY) Flushed() bool {
-	f := [1]unix.PollFd{{Fd: int32(p.master), Events: unix.POLLPRI}}
-	n, err := unix.Poll(f[:], 0)
-	return err == nil && n > 0 && f[0].Revents&unix.POLLPRI != 0
+	got, err := poll.Now(p.master, unix.POLLPRI)
+	return err == nil && got&unix.POLLPRI != 0
 }
 
 // Write gives b to whoever has the terminal open. It returns how much was

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"cnuas/internal/poll"
 	"cnuas/modbus/rtu"
 
 	"golang.org/x/sys/unix"
@@ -34,9 +35,8 @@ func (p *PTY) FD() int { return p.master }
 
 // Open tells whether a client has it open now.
 func (p *PTY) Open() bool {
-	f := [1]unix.PollFd{{Fd: int32(p.master)}}
-	n, err := unix.Poll(f[:], 0)
-	return err == nil && (n == 0 || f[0].Revents&unix.POLLHUP == 0)
+	got, err := poll.Now(p.master, 0)
+	return err == nil && got&unix.POLLHUP == 0
 }
 
 // Mode reads what the clients have set.

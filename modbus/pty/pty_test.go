@@ -10,6 +10,8 @@ import (
 	"cnuas/modbus/rtu"
 
 	"golang.org/x/sys/unix"
+
+	"cnuas/internal/poll"
 )
 
 var line = rtu.Line{Baud: 19200, Data: 8, Parity: rtu.Even, Stop: 1}
@@ -57,13 +59,8 @@ func (w *world) read() ([]byte, Flush, error) {
 		if !errors.Is(err, ErrEmpty) || time.Now().After(end) {
 			return b, f, err
 		}
-		poll(w.t, w.p.FD(), unix.POLLIN|unix.POLLPRI)
+		poll.Wait(w.p.FD(), unix.POLLIN|unix.POLLPRI, time.Second)
 	}
-}
-
-func poll(t *testing.T, fd int, what int16) {
-	t.Helper()
-	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: what}}, 1000)
 }
 
 func (w *world) wantRead(want string) {
@@ -75,7 +72,7 @@ func (w *world) wantRead(want string) {
 }
 
 func (w *world) drain() []Change {
-	poll(w.t, w.hub.FD(), unix.POLLIN)
+	poll.Wait(w.hub.FD(), unix.POLLIN, time.Second)
 	w.hub.Drain()
 	g := w.got
 	w.got = nil
@@ -178,7 +175,7 @@ func TestNoStaleBytes(t *testing.T) {
 	if _, err := w.p.Write([]byte("unread")); err != nil {
 		t.Fatal(err)
 	}
-	poll(t, int(a.Fd()), unix.POLLIN)
+	poll.Wait(int(a.Fd()), unix.POLLIN, time.Second)
 	if _, err := w.p.Write([]byte(" and more")); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +306,7 @@ func TestFlushComesAheadOfWhatFollows(t *testing.T) {
 	w := newWorld(t)
 	c := w.client()
 	c.Write([]byte("gone"))
-	poll(t, w.p.FD(), unix.POLLIN)
+	poll.Wait(w.p.FD(), unix.POLLIN, time.Second)
 	if err := unix.IoctlSetInt(int(c.Fd()), unix.TCFLSH, unix.TCIOFLUSH); err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +357,7 @@ func TestWriteIsBounded(t *testing.T) {
 	if _, err := w.p.Write([]byte("fresh")); err != nil {
 		t.Fatal(err)
 	}
-	poll(t, int(c.Fd()), unix.POLLIN)
+	poll.Wait(int(c.Fd()), unix.POLLIN, time.Second)
 	if g := readNow(t, c); string(g) != "fresh" {
 		t.Errorf("next client reads %q", g)
 	}
