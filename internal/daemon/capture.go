@@ -60,23 +60,32 @@ func (d *Daemon) serveCapture(c *net.UnixConn, filter *capture.Filter, snap int,
 			p.AddObserver(taps[i])
 		}
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	// The taps go before the session ends, so that no frame is half recorded.
-	stop := sync.OnceFunc(func() {
+	err := d.record(c, s, func() {
 		d.loop.Do(func() {
 			for i, p := range ports {
 				p.RemoveObserver(taps[i])
 			}
 		})
+	})
+	if err != nil {
+		d.logf("capture at %d ports ended: %v", len(ports), err)
+	}
+}
+
+// record streams a session to the client until that half-closes the connection
+// or is gone, or the fabric goes down. remove takes the taps off, before the
+// session ends, so that no frame is half recorded.
+func (d *Daemon) record(c *net.UnixConn, s *capture.Session, remove func()) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := sync.OnceFunc(func() {
+		remove()
 		cancel()
 	})
 	defer stop()
 	defer context.AfterFunc(d.ctx, stop)()
 	go func() {
-		io.Copy(io.Discard, c) // until the client half-closes or is gone
+		io.Copy(io.Discard, c)
 		stop()
 	}()
-	if err := s.Run(ctx, c); err != nil {
-		d.logf("capture at %d ports ended: %v", len(ports), err)
-	}
+	return s.Run(ctx, c)
 }

@@ -1,10 +1,7 @@
 package daemon
 
 import (
-	"context"
-	"io"
 	"net"
-	"sync"
 	"time"
 
 	"cnuas/internal/capture"
@@ -37,18 +34,7 @@ func (d *Daemon) serveRackCapture(c *net.UnixConn, segment string) {
 	s = capture.NewSession(capture.Config{Base: time.Now().Add(-time.Duration(now.Nanoseconds())), RingBytes: 1 << 20})
 	tap := s.TapLink(segment, capture.Serial)
 	d.rack.Do(func() { remove = d.rack.Segment(segment).Observe(tap) })
-	ctx, cancel := context.WithCancel(context.Background())
-	stop := sync.OnceFunc(func() {
-		d.rack.Do(remove)
-		cancel()
-	})
-	defer stop()
-	defer context.AfterFunc(d.ctx, stop)()
-	go func() {
-		io.Copy(io.Discard, c) // until the client half-closes or is gone
-		stop()
-	}()
-	if err := s.Run(ctx, c); err != nil {
+	if err := d.record(c, s, func() { d.rack.Do(remove) }); err != nil {
 		d.logf("capture of segment %s ended: %v", segment, err)
 	}
 }
