@@ -204,10 +204,10 @@ func (a *app) bmcExec(fabric string, argv []string) error {
 		err = errors.New(r.Msg) // it speaks of a VM, as of the one with a fabric in it
 	}
 	if status == agent.StatusLost && err != nil {
-		return &exitError{exitExecErr, err}
+		return &exitError{status: exitExecErr, err: err}
 	}
 	if status != 0 || err != nil {
-		return &exitError{status, err}
+		return programError(status, err)
 	}
 	return nil
 }

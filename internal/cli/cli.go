@@ -36,6 +36,7 @@ type command struct {
 type exitError struct {
 	status int
 	err    error
+	run    bool // the status is that of a program that was run
 }
 
 func (e *exitError) Error() string {
@@ -48,7 +49,12 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 func usageError(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// programError ends with the status of a program that was run.
+func programError(status int, err error) error {
+	return &exitError{status: status, err: err, run: true}
 }
 
 func commands() []command {
@@ -106,15 +112,16 @@ func (a *app) finish(c command, err error) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
-	status := exitFailed
+	status, usage := exitFailed, false
 	var e *exitError
 	if errors.As(err, &e) {
 		status = e.status
+		usage = status == exitUsage && !e.run
 	}
 	if m := err.Error(); m != "" {
 		fmt.Fprintf(a.err, "cnuas %s: %s\n", c.name, m)
 	}
-	if status == exitUsage && !strings.Contains(err.Error(), "cnuas "+c.name+" ") { // the form that fits may have been shown
+	if usage && !strings.Contains(err.Error(), "cnuas "+c.name+" ") { // the form that fits may have been shown
 		fmt.Fprintf(a.err, "usage: cnuas %s %s\n", c.name, c.args)
 	}
 	return status

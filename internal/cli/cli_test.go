@@ -285,3 +285,15 @@ func TestComingUp(t *testing.T) {
 		t.Errorf("status %d, %q", s, e.String())
 	}
 }
+
+// TestStatusOfPrograms: one that happens to be that of wrong usage says nothing
+// of our usage.
+func TestStatusOfPrograms(t *testing.T) {
+	for _, c := range commands() {
+		var errs bytes.Buffer
+		a := &app{err: &errs}
+		if st := a.finish(c, programError(exitUsage, nil)); st != exitUsage || errs.Len() > 0 {
+			t.Errorf("%s: %d, %q", c.name, st, errs.String())
+		}
+	}
+}

@@ -46,7 +46,7 @@ func (a *app) doctor(args []string) error {
 	}
 	t.Flush()
 	if bad > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%d things that a fabric needs are missing", bad)}
+		return &exitError{status: exitFailed, err: fmt.Errorf("%d things that a fabric needs are missing", bad)}
 	}
 	return nil
 }

@@ -31,22 +31,22 @@ func (a *app) exec(args []string) error {
 		rest = append(rest[:1:1], rest[2:]...)
 	}
 	if len(rest) < 2 {
-		return &exitError{exitExecErr, fmt.Errorf("name a node and a program: cnuas exec h1 -- ib_write_bw -d rxe0")}
+		return &exitError{status: exitExecErr, err: fmt.Errorf("name a node and a program: cnuas exec h1 -- ib_write_bw -d rxe0")}
 	}
 	node, argv := rest[0], rest[1:]
 	c, name, err := dialNode(*fabric, node)
 	if err != nil {
-		return &exitError{exitExecErr, err}
+		return &exitError{status: exitExecErr, err: err}
 	}
 	defer c.Close()
 	var r daemon.ExecReply
 	if err := control.Call(c, daemon.OpExec, daemon.ExecArgs{Node: node}, &r); err != nil {
-		return &exitError{exitExecErr, err}
+		return &exitError{status: exitExecErr, err: err}
 	}
 	if r.VM {
 		status, err := a.execLab(c, r.SelfContained, append([]string{"cnuas", "exec", "--nice", strconv.Itoa(*nice), node, "--"}, argv...))
 		if status != 0 || err != nil {
-			return &exitError{status, err}
+			return programError(status, err)
 		}
 		return nil
 	}
@@ -54,7 +54,7 @@ func (a *app) exec(args []string) error {
 		Conn: c, Fabric: name, Node: node, NetNS: r.NetNS, SysfsDir: r.SysfsDir, Kernel: r.Kernel, Argv: argv, Nice: *nice,
 	})
 	if status != 0 || err != nil {
-		return &exitError{status, err}
+		return programError(status, err)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func (a *app) inFabricVM(o *vmOptions, c agent.Command, outs []vmOut) error {
 	// Asked once for what the VM sees of this machine.
 	first, err := open()
 	if err != nil {
-		return &exitError{exitExecErr, err}
+		return &exitError{status: exitExecErr, err: err}
 	}
 	first.Close()
 	if c.Env = vmEnv(); !r.SelfContained {
@@ -173,7 +173,7 @@ func (a *app) inFabricVM(o *vmOptions, c agent.Command, outs []vmOut) error {
 		}
 	}
 	if status != 0 || err != nil {
-		return &exitError{status, err}
+		return programError(status, err)
 	}
 	return nil
 }

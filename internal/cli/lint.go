@@ -36,7 +36,7 @@ func (a *app) lint(args []string) error {
 		a.warn(s)
 	}
 	if bad > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%d of %d files cannot be used", bad, len(files))}
+		return &exitError{status: exitFailed, err: fmt.Errorf("%d of %d files cannot be used", bad, len(files))}
 	}
 	return nil
 }

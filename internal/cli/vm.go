@@ -160,7 +160,7 @@ func (a *app) inVM(o *vmOptions, c agent.Command) (err error) {
 		err = errors.New("interrupted before the VM was up")
 	}
 	if err != nil {
-		return &exitError{exitExecErr, err}
+		return &exitError{status: exitExecErr, err: err}
 	}
 	defer func() {
 		if e := m.Close(); err == nil {
@@ -188,7 +188,7 @@ func (a *app) inVM(o *vmOptions, c agent.Command) (err error) {
 		}
 	}
 	if status != 0 || err != nil {
-		return &exitError{status, err}
+		return programError(status, err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cnuas/internal/simtest"
@@ -60,7 +61,10 @@ func TestCopyFlash(t *testing.T) {
 	}
 	os.WriteFile(filepath.Join(dir, "small"), data[:1000], 0o644)
 	os.WriteFile(filepath.Join(dir, "packed"), append([]byte("\xfd7zXZ\x00"), data...), 0o644)
-	for name, want := range map[string]string{"small": "whole flash", "packed": "unpack it first", ".": "is not a file", "none": "no such file"} {
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"pipe": "is not a file", "small": "whole flash", "packed": "unpack it first", ".": "is not a file", "none": "no such file"} {
 		if _, _, err := copyFlash(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

@@ -44,7 +44,7 @@ func fit(size int64) (flash, error) {
 // beyond the image is erased, FFh. The guest may write to it; it has no name and
 // is gone with the guest.
 func copyFlash(path string) (*os.File, flash, error) {
-	in, err := os.Open(path)
+	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a named pipe would wait for its writer
 	if err != nil {
 		return nil, flash{}, fmt.Errorf("flash image: %w", err)
 	}
