@@ -63,6 +63,8 @@ type bmcGuest struct {
 	bridges []*bmcBridge
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
+	gone    chan struct{} // closed when nothing of it is left
+	taken   bool          // down, on demand; guarded by the daemon's mu
 }
 
 // bmcReadyLimit is how long the stand-in may take to boot on a busy machine.
@@ -84,6 +86,9 @@ func (d *Daemon) bmcOp(a BMCArgs) (r BMCReply, err error) {
 		if g == nil {
 			return r, errNoBMC
 		}
+		d.mu.Lock()
+		g.taken = true
+		d.mu.Unlock()
 		err = g.close()
 		r.Done = "the BMC is off"
 	case "status":
@@ -123,6 +128,9 @@ func (d *Daemon) bmcUp(a BMCArgs) (string, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, bmcReadyLimit)
 	defer cancel()
 	if err := g.guest.Ready(ctx); err != nil {
+		if g.isTaken() {
+			return "", errors.New("the BMC was taken down while it booted")
+		}
 		return "", errors.Join(err, g.close())
 	}
 	return fmt.Sprintf("the stand-in BMC is up after %.1f s", g.guest.Status().Ready), nil
@@ -132,7 +140,8 @@ func (d *Daemon) startBMC(a BMCArgs) (*bmcGuest, error) {
 	if err := d.ctx.Err(); err != nil {
 		return nil, err // the fabric is going down
 	}
-	g := &bmcGuest{d: d}
+	d.awaitBMC() // one that ends takes away sockets of the same names
+	g := &bmcGuest{d: d, gone: make(chan struct{})}
 	var ctx context.Context
 	ctx, g.cancel = context.WithCancel(d.ctx)
 	if err := g.start(ctx, a); err != nil {
@@ -144,7 +153,7 @@ func (d *Daemon) startBMC(a BMCArgs) (*bmcGuest, error) {
 		b.serve(ctx, &g.wg, g.guest.USBSocket(i))
 	}
 	d.mu.Lock()
-	d.bmc = g
+	d.bmc, d.bmcLast = g, g
 	d.mu.Unlock()
 	go g.watch()
 	return g, nil
@@ -177,6 +186,12 @@ func (g *bmcGuest) start(ctx context.Context, a BMCArgs) (err error) {
 	return err
 }
 
+func (g *bmcGuest) isTaken() bool {
+	g.d.mu.Lock()
+	defer g.d.mu.Unlock()
+	return g.taken
+}
+
 // watch cleans up after a guest that has ended by itself.
 func (g *bmcGuest) watch() {
 	<-g.guest.Done()
@@ -196,6 +211,7 @@ func (g *bmcGuest) close() error {
 	if !mine {
 		return nil
 	}
+	defer close(g.gone)
 	g.cancel()
 	err := g.guest.Close()
 	g.wg.Wait()
@@ -211,13 +227,24 @@ func (g *bmcGuest) release() {
 }
 
 // closeBMC ends the guest with the fabric.
-func (d *Daemon) closeBMC() error {
+func (d *Daemon) closeBMC() (err error) {
 	d.bmcStart.Lock() // not while one starts
 	defer d.bmcStart.Unlock()
 	if g := d.theBMC(); g != nil {
-		return g.close()
+		err = g.close()
 	}
-	return nil
+	d.awaitBMC()
+	return err
+}
+
+// awaitBMC waits for the end of a guest that is being closed.
+func (d *Daemon) awaitBMC() {
+	d.mu.Lock()
+	g, on := d.bmcLast, d.bmc != nil
+	d.mu.Unlock()
+	if g != nil && !on {
+		<-g.gone
+	}
 }
 
 func (d *Daemon) bmcStatus() *BMCStatus {

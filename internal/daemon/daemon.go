@@ -57,10 +57,11 @@ type Daemon struct {
 	ctx     context.Context // ends when the fabric is to go down
 	cancel  context.CancelFunc
 
-	mu   sync.Mutex
-	act  activity
-	smps uint64 // that our subnet managers had sent at the end of the last span
-	bmc  *bmcGuest
+	mu      sync.Mutex
+	act     activity
+	smps    uint64    // that our subnet managers had sent at the end of the last span
+	bmc     *bmcGuest // that runs; nil: none
+	bmcLast *bmcGuest // that was started last
 
 	bmcStart sync.Mutex // held while the BMC's guest is being started, and its end awaited
 }
