@@ -133,7 +133,7 @@ func (a *apt) use(ctx context.Context, suites ...string) error {
 		return err
 	}
 	fmt.Fprintf(a.log, "reading the lists of %s from %s\n", strings.Join(suites, " and "), m)
-	if _, err := runTool(ctx, "", a.get, append(a.options(true), "-o", "APT::Get::Update::Error-Mode=any", "update")...); err != nil {
+	if _, err := runTool(ctx, "", a.get, append(a.options(true), "-o", "APT::Update::Error-Mode=any", "update")...); err != nil {
 		return err
 	}
 	return nil

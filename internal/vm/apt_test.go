@@ -3,10 +3,13 @@ package vm
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cnuas/internal/simtest"
 )
 
 func TestDebianMirror(t *testing.T) {
@@ -116,5 +119,24 @@ func TestConfig(t *testing.T) {
 	t.Setenv(EnvAccel, "turbo")
 	if _, _, err := Accelerator(context.Background()); err == nil || !strings.Contains(err.Error(), "turbo") {
 		t.Error(err)
+	}
+}
+
+// TestArchiveOutOfReach: apt does not pass it over, which would end in an error
+// about a package that is not in the lists.
+func TestArchiveOutOfReach(t *testing.T) {
+	simtest.Need(t, "apt-get", "apt-cache", "dpkg")
+	dir := t.TempDir()
+	a, err := newApt(dir, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n[ \"$1\" = indextargets ] && echo 'http://127.0.0.1:9/debian/|bookworm|Debian|Debian|main|amd64' && exit\nexec " + a.get + " -o Acquire::http::Proxy=DIRECT -o Acquire::Retries=0 \"$@\"\n"
+	a.get = filepath.Join(dir, "get")
+	if err := os.WriteFile(a.get, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.use(context.Background(), ""); err == nil || !strings.Contains(err.Error(), "127.0.0.1:9") {
+		t.Errorf("%v", err)
 	}
 }
