@@ -44,9 +44,16 @@ func (a *app) capture(args []string) error {
 		return err
 	}
 	defer c.Close()
+	return a.record(c, "at "+strings.Join(ports, " "), *file, *limit, *count)
+}
+
+// record writes the stream that comes over c to a file, "-" for standard
+// output, until it is interrupted, for the time limit or for count frames if
+// these are not 0.
+func (a *app) record(c *net.UnixConn, where, file string, limit time.Duration, count uint64) error {
 	out := io.Writer(os.Stdout)
-	if *file != "-" {
-		f, err := os.Create(*file)
+	if file != "-" {
+		f, err := os.Create(file)
 		if err != nil {
 			return fmt.Errorf("capture: %w", err)
 		}
@@ -55,13 +62,13 @@ func (a *app) capture(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *limit > 0 {
+	if limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, *limit)
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	fmt.Fprintf(a.err, "capturing at %s, until interrupted\n", strings.Join(ports, " "))
-	return a.receive(ctx, c, out, *count)
+	fmt.Fprintf(a.err, "capturing %s, until interrupted\n", where)
+	return a.receive(ctx, c, out, count)
 }
 
 // captureConn asks the daemon for the stream.

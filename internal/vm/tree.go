@@ -126,17 +126,17 @@ func (t *Tree) fetch(ctx context.Context, dir, tree string, log io.Writer) error
 // withDepends lists packages and all that they depend on.
 func (a *apt) withDepends(ctx context.Context, names []string) (l []*pkg, err error) {
 	seen := map[string]bool{}
-	for todo := names; len(todo) > 0; todo = todo[1:] {
-		if seen[todo[0]] {
+	for wanted := names; len(wanted) > 0; wanted = wanted[1:] {
+		if seen[wanted[0]] {
 			continue
 		}
-		seen[todo[0]] = true
-		p, err := a.show(ctx, todo[0])
+		seen[wanted[0]] = true
+		p, err := a.show(ctx, wanted[0])
 		if err != nil {
 			return nil, err
 		}
 		l = append(l, p)
-		todo = append(todo[:len(todo):len(todo)], p.depends...)
+		wanted = append(wanted[:len(wanted):len(wanted)], p.depends...)
 	}
 	return l, nil
 }

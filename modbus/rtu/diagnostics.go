@@ -105,9 +105,9 @@ func (d *diagnostics) done(ex Exception, fc byte) {
 		d.c.Events++
 	}
 	d.log.add(e)
-	todo := d.after
+	after := d.after
 	d.after = nothing
-	switch todo {
+	switch after {
 	case clearCounters:
 		d.c, d.register = Counters{}, 0
 	case restart:
