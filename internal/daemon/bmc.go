@@ -195,8 +195,10 @@ func (g *bmcGuest) isTaken() bool {
 // watch cleans up after a guest that has ended by itself.
 func (g *bmcGuest) watch() {
 	<-g.guest.Done()
-	if g.close() == nil && g.d.ctx.Err() == nil {
-		g.d.logf("the BMC has ended")
+	why, taken := g.guest.Err(), g.isTaken()
+	err := g.close()
+	if !taken && g.d.ctx.Err() == nil {
+		g.d.logf("the BMC: %v", errors.Join(why, err))
 	}
 }
 
